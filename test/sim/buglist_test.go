@@ -51,7 +51,7 @@ var bugs = []bug{
 		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"another node begins after one has failed", []edit{
-		{"pkg/cluster/plan/filters_cluster.go", "case c.failed != nil:", "case c.failed != nil && c.failed.Name == \"\":"},
+		{"pkg/cluster/plan/filters_cluster.go", "case s.failed != nil:", "case s.failed != nil && s.failed.Name == \"\":"},
 	}},
 	{"the agent's gate does not read windows", []edit{
 		{"pkg/node/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
@@ -74,9 +74,9 @@ var bugs = []bug{
 		{"pkg/cluster/plan/allocation.go", "if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
-		{"pkg/cluster/plan/filters_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
-		{"pkg/cluster/plan/filters_order.go", "range c.ahead[:n.group] {", "range c.ahead[:0] {"},
-		{"pkg/cluster/plan/filters_order.go", "if err == nil && !c.pass1 {", "if false {"},
+		{"pkg/cluster/plan/filters_order.go", "if s.pass1 {", "if s.pass1 && n.ControlPlane {"},
+		{"pkg/cluster/plan/filters_order.go", "range s.ahead[:n.group] {", "range s.ahead[:0] {"},
+		{"pkg/cluster/plan/filters_order.go", "if err == nil && !s.pass1 {", "if false {"},
 		{"pkg/node/agent/gate.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
 	}},
 	{"the majority of etcd is not asked for", []edit{
@@ -115,10 +115,10 @@ var bugs = []bug{
 		{"pkg/cluster/plan/filters_people.go", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) {", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) || n.Name != \"\" {"},
 	}},
 	{"a group's limit is the whole budget", []edit{
-		{"pkg/cluster/plan/allocation.go", "if own := a.groups[n.group].limit; own > 0 {", "if own := a.groups[n.group].limit; own > 0 && n.ControlPlane {"},
+		{"pkg/cluster/plan/allocation.go", "if own := a.cluster.groups[n.group].limit; own > 0 {", "if own := a.cluster.groups[n.group].limit; own > 0 && n.ControlPlane {"},
 	}},
 	{"nodes are released though the checks block", []edit{
-		{"pkg/cluster/plan/filters_cluster.go", "if len(c.checks.blockAll) > 0 {", "if len(c.checks.blockAll) > 0 && n.ControlPlane && c.pass1 {"},
+		{"pkg/cluster/plan/filters_cluster.go", "func checksBlock(s *survey, _ *node) fleet.Hold {\n\tif len(s.cluster.checks.blockAll) == 0 {", "func checksBlock(s *survey, n *node) fleet.Hold {\n\tif len(s.cluster.checks.blockAll) == 0 || !n.ControlPlane || !s.pass1 {"},
 	}},
 	{"a report of the checks stays valid for hours", []edit{
 		{"pkg/cluster/plan/checks.go", "freshFor = 10 * time.Minute", "freshFor = 10 * time.Hour"},
@@ -171,13 +171,13 @@ var bugs = []bug{
 		{"pkg/cluster/plan/create.go", "if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {", "if late == nil || late.Name != \"\" {"},
 	}},
 	{"a failed upgrade goes on beside the one that retries it", []edit{
-		{"pkg/cluster/plan/stuck.go", "if next == nil || p.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
+		{"pkg/cluster/plan/stuck.go", "if next == nil || p.survey.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
 	}},
 	{"a dead kubelet is believed to be Ready", []edit{
 		{"pkg/node/machine/observation.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
 		{"pkg/node/agent/etcd.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{
-		{"pkg/cluster/plan/checks.go", "a.now.Sub(k.lastReport.At) < freshFor {", "(a.now.Sub(k.lastReport.At) < freshFor || a.firstFailed != nil) {"},
+		{"pkg/cluster/plan/checks.go", "a.cluster.now.Sub(k.lastReport.At) < freshFor {", "(a.cluster.now.Sub(k.lastReport.At) < freshFor || a.survey.firstFailed != nil) {"},
 	}},
 }

@@ -13,7 +13,9 @@ import (
 // the last ready backends of webhooks. It runs after all filters and is the only place
 // where these are spent.
 type allocation struct {
-	*cluster
+	cluster     *cluster
+	survey      *survey
+	wake        *wakeTime
 	out         int      // nodes that are out of service or released
 	elsewhere   []string // of these, nodes that are not managed and that kured reboots
 	inGroup     []int    // the same, by group
@@ -44,16 +46,17 @@ var claims = []claim{
 }
 
 // newAllocation counts the nodes that are out of service already.
-func newAllocation(c *cluster) *allocation {
-	a := &allocation{cluster: c, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
+func newAllocation(s *survey, wake *wakeTime) *allocation {
+	c := s.cluster
+	a := &allocation{cluster: c, survey: s, wake: wake, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
 	a.elsewhere = c.rebootedByOthers()
 	a.out += len(a.elsewhere)
-	for _, n := range c.outOfService {
+	for _, n := range s.outOfService {
 		a.spend(n)
 		switch {
 		case n.failed():
 			a.failedCount++
-		case a.isLost(n) || a.relapsed(n):
+		case c.isLost(n) || c.relapsed(n):
 			a.lostCount++
 		case !n.Ready && !n.busy():
 			a.absentCount++
@@ -63,31 +66,21 @@ func newAllocation(c *cluster) *allocation {
 }
 
 // full reports whether the budget is used up.
-func (a *allocation) full() bool { return a.out >= a.budget }
+func (a *allocation) full() bool { return a.out >= a.cluster.budget }
 
 // spend counts a node that is out of service or released.
 func (a *allocation) spend(n *node) {
 	a.out++
 	a.inGroup[n.group]++
-	for _, i := range a.webhooks.of[n.Name] {
+	for _, i := range a.cluster.webhooks.of[n.Name] {
 		a.backed[i]--
 	}
-}
-
-// filtered returns the hold of the first filter that keeps the node from beginning.
-func (c *cluster) filtered(n *node) fleet.Hold {
-	for i := range filters {
-		if hold := filters[i].hold(c, n); hold.Holds() {
-			return hold
-		}
-	}
-	return fleet.Hold{}
 }
 
 // admit returns the slot to reserve for the node, or the hold that keeps it from
 // beginning.
 func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
-	if hold := a.filtered(n); hold.Holds() {
+	if hold := a.survey.firstHold(n, false, a.wake); hold.Holds() {
 		return "", hold
 	}
 	return a.claim(n)
@@ -109,18 +102,18 @@ func (a *allocation) claim(n *node) (slot string, hold fleet.Hold) {
 // message names a node that needs attention if there would be room without such nodes, or
 // if it is in the same group.
 func (a *allocation) budgetSpent(n *node) fleet.Hold {
-	limit := a.budget
-	if own := a.groups[n.group].limit; own > 0 {
+	limit := a.cluster.budget
+	if own := a.cluster.groups[n.group].limit; own > 0 {
 		limit = min(limit, own)
 	}
 	if !a.full() && a.inGroup[n.group] < limit {
 		return fleet.Hold{}
 	}
-	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.budget && a.inGroup[n.group] < limit {
-		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)", strings.Join(a.elsewhere, ", "), a.budget)
-		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message, Stays: a.lockOverdue()}
+	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.cluster.budget && a.inGroup[n.group] < limit {
+		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)", strings.Join(a.elsewhere, ", "), a.cluster.budget)
+		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message, Stays: a.cluster.lockOverdue()}
 	}
-	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.budget || absent.group == n.group) {
+	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.cluster.budget || absent.group == n.group) {
 		hold := notReady(a.cluster, absent)
 		hold.Message = fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)
 		if hold.Stays {
@@ -129,14 +122,14 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 		hold.Stays = hold.Stays && a.out == a.absentCount
 		return hold
 	}
-	if lost := a.firstLost; lost != nil && (a.out-a.lostCount < a.budget || lost.group == n.group) {
+	if lost := a.survey.firstLost; lost != nil && (a.out-a.lostCount < a.cluster.budget || lost.group == n.group) {
 		return lost.notBack()
 	}
-	if failed := a.firstFailed; failed != nil && (a.out-a.failedCount < a.budget || failed.group == n.group) {
+	if failed := a.survey.firstFailed; failed != nil && (a.out-a.failedCount < a.cluster.budget || failed.group == n.group) {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failedCount}
 	}
-	return a.orWriteFailure(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
+	return a.survey.orWriteFailure(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
 // takeSlot takes a slot for the node: the reserved one, or a free one. Nodes that go one at a
@@ -153,12 +146,12 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 		}
 	}
 	message := "no slot is free"
-	for _, slot := range a.slots {
+	for _, slot := range a.cluster.slots {
 		if slot.Unreadable {
 			message += ": " + unreadable(slot)
 			break
 		}
-		if gone := slot.Holder; gone != (fleet.Owner{}) && !slices.ContainsFunc(a.nodes, func(n *node) bool { return n.Owner() == gone }) {
+		if gone := slot.Holder; gone != (fleet.Owner{}) && !slices.ContainsFunc(a.cluster.nodes, func(n *node) bool { return n.Owner() == gone }) {
 			message += fmt.Sprintf(": the Node %s, which holds %s, was deleted, and its guard may still return the host to its former version; the slot is freed when that time is over", gone.Node, slot.Name)
 			break
 		}

@@ -38,7 +38,7 @@ func (c *cluster) readChecks() checks {
 		return checks{}
 	}
 	k := checks{key: c.checksKey(), blockNode: map[string]*v1alpha1.Finding{}}
-	report := c.Preflight
+	report := c.reading.snapshot.Preflight
 	if report == nil || !c.target.isFor(&report.Upgrade) {
 		return k
 	}
@@ -84,7 +84,7 @@ func (c *cluster) checksKey() string {
 			nodes++
 		}
 	}
-	for _, pod := range slices.Concat(c.apiServers, c.etcd, c.Controllers) {
+	for _, pod := range slices.Concat(c.apiServers, c.etcd, c.reading.snapshot.Controllers) {
 		if !pod.Ready {
 			complaints++
 		}
@@ -116,17 +116,17 @@ func etcdComplaints(facts *v1alpha1.NodeFacts) int {
 
 // notChecked holds every node that is not released yet until there is a current report.
 func (a *allocation) notChecked(n *node) fleet.Hold {
-	k := a.checks
-	if k.key == "" || n.reserved() && n.released() && a.specIsForTarget(n) {
+	k := a.cluster.checks
+	if k.key == "" || n.reserved() && n.released() && a.cluster.specIsForTarget(n) {
 		return fleet.Hold{}
 	}
-	if k.current() && a.now.Sub(k.lastReport.At) < freshFor {
+	if k.current() && a.cluster.now.Sub(k.lastReport.At) < freshFor {
 		return fleet.Hold{}
 	}
 	a.missing = true
 	message := "the checks that come before the next node have not run yet"
-	if a.PreflightProblem != "" {
-		message = "the checks that come before the next node could not be made: " + a.PreflightProblem
+	if a.cluster.reading.snapshot.PreflightProblem != "" {
+		message = "the checks that come before the next node could not be made: " + a.cluster.reading.snapshot.PreflightProblem
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
 }
@@ -200,10 +200,10 @@ type webhooks struct {
 // readWebhooks returns the webhooks by node; none if the check is ignored.
 func (c *cluster) readWebhooks() webhooks {
 	w := webhooks{of: map[string][]int{}}
-	if len(c.Webhooks) == 0 || c.target == nil || c.target.Spec.Ignores(preflight.LastBackend) {
+	if len(c.reading.snapshot.Webhooks) == 0 || c.target == nil || c.target.Spec.Ignores(preflight.LastBackend) {
 		return w
 	}
-	w.all = c.Webhooks
+	w.all = c.reading.snapshot.Webhooks
 	lost := map[string]bool{}
 	for _, n := range c.nodes {
 		lost[n.Name] = n.losesBackends()
@@ -248,20 +248,20 @@ func (w webhooks) onlyOn(n *node) bool {
 // lastBackend holds a node that has the last ready backend of a webhook: requests to
 // the webhook would fail. Pass 1 and a restart evict no pods.
 func (a *allocation) lastBackend(n *node) fleet.Hold {
-	if a.pass1 || n.method == v1alpha1.MethodRestart {
+	if a.survey.pass1 || n.method == v1alpha1.MethodRestart {
 		return fleet.Hold{}
 	}
-	for _, i := range a.webhooks.of[n.Name] {
+	for _, i := range a.cluster.webhooks.of[n.Name] {
 		if a.backed[i] > 1 {
 			continue
 		}
-		message := fmt.Sprintf("webhook %s would lose its last ready backend with this node, and requests fail without it", a.webhooks.all[i])
-		if len(a.webhooks.all[i].Nodes) > 1 {
+		message := fmt.Sprintf("webhook %s would lose its last ready backend with this node, and requests fail without it", a.cluster.webhooks.all[i])
+		if len(a.cluster.webhooks.all[i].Nodes) > 1 {
 			message += ": the nodes with its other backends are out of service"
 		} else {
 			message += "; run a second replica of its backend on another node"
 		}
-		return fleet.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message, Stays: a.webhooks.onlyOn(n)}
+		return fleet.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message, Stays: a.cluster.webhooks.onlyOn(n)}
 	}
 	return fleet.Hold{}
 }

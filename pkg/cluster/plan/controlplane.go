@@ -40,18 +40,18 @@ func (c *cluster) findOldAPIServer() string {
 // notEveryAPIServer returns the message for an apiserver that is not at the version
 // yet. It names an apiserver on a node without the control plane's label, because no
 // upgrade changes that one: the label was lost, or the pod is not kubeadm's.
-func (c *cluster) notEveryAPIServer() string {
-	message := fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
-	if c.oldAPIServerUnlabelled() {
-		message += fmt.Sprintf(": there is one on node %s, which is no control-plane node by its labels", c.oldAPIServer)
+func (s *survey) notEveryAPIServer() string {
+	message := fmt.Sprintf("not every kube-apiserver is at %s yet", s.cluster.target.to)
+	if s.oldAPIServerUnlabelled() {
+		message += fmt.Sprintf(": there is one on node %s, which is no control-plane node by its labels", s.oldAPIServer)
 	}
 	return message
 }
 
 // oldAPIServerUnlabelled reports whether the old kube-apiserver is on a node that is no
 // control-plane node by its labels.
-func (c *cluster) oldAPIServerUnlabelled() bool {
-	return c.oldAPIServer != "" && !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.labelled && n.Name == c.oldAPIServer })
+func (s *survey) oldAPIServerUnlabelled() bool {
+	return s.oldAPIServer != "" && !slices.ContainsFunc(s.cluster.controlPlanes(), func(n *node) bool { return n.labelled && n.Name == s.oldAPIServer })
 }
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that
@@ -100,7 +100,7 @@ func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
 			skipped[n.Name] = true
 		}
 	}
-	for _, pod := range r.APIServers {
+	for _, pod := range r.snapshot.APIServers {
 		if skipped[pod.Node] {
 			others = append(others, pod)
 		} else {
@@ -204,12 +204,12 @@ func (c *cluster) kubeadmBegan() bool {
 // chooseSnapshotNode returns the control-plane node that takes the snapshot of etcd:
 // the first in pass 1. A node that has begun remains the choice, because it may have
 // taken one already and not reported it.
-func (c *cluster) chooseSnapshotNode(s survey) *node {
-	if c.snapshotTaken || !s.pass1 {
+func (s *survey) chooseSnapshotNode() *node {
+	if s.cluster.snapshotTaken || !s.pass1 {
 		return nil
 	}
 	var ready *node
-	for _, n := range c.controlPlanes() {
+	for _, n := range s.cluster.controlPlanes() {
 		switch {
 		case !n.concerned || n.kubeadmDone || n.lacksLabel():
 		case n.busy() || n.reserved():

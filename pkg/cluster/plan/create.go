@@ -12,27 +12,28 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// automatic returns the upgrade that the policy's `automatic` asks for now, or nil. A
+// automatic returns the upgrade that the policy's `automatic` asks for now, or nil, and the hold if
+// no patch can be chosen. A
 // patch goes before a Reboot, because its reboot also serves the operating system: it
 // is created even while a Reboot is queued. While an upgrade to a version is queued, an
 // automatic one is created only if the queued one can neither begin nor continue for
 // now. The same holds for the upgrade of late control planes, for which `automatic` need
 // not ask.
-func (c *cluster) automatic(q queue, wake *wakeTime) *v1alpha1.ClusterUpgrade {
+func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold fleet.Hold) {
 	idle := len(q.targets) == 0
 	if idle || q.targets[0].reboot || q.noneCanProceed {
-		if patch := c.automaticPatch(wake); patch != nil {
-			return patch
+		if create, hold = c.automaticPatch(wake); create != nil {
+			return create, hold
 		}
-		if own := c.upgradeOfControlPlanes(q); own != nil {
-			return own
+		if own := c.reading.upgradeOfControlPlanes(q); own != nil {
+			return own, hold
 		}
 	}
 	reboot := func(t *target) bool { return t.reboot }
 	if idle || q.noneCanProceed && !slices.ContainsFunc(q.targets, reboot) {
-		return c.automaticReboot(wake)
+		create = c.automaticReboot(wake)
 	}
-	return nil
+	return create, hold
 }
 
 // newAutomatic returns an upgrade for the coordinator to create.
@@ -61,23 +62,22 @@ func (r *reading) automaticSpec(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUp
 // of the minor that every part of the cluster runs, available for every architecture. It
 // is named after the version, so that two coordinators create the same one, and an
 // upgrade that has ended is not created again.
-func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
-	wanted := c.automaticSpec(v1alpha1.TypePatch)
+func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold fleet.Hold) {
+	wanted := c.reading.automaticSpec(v1alpha1.TypePatch)
 	if wanted == nil {
-		return nil
+		return nil, fleet.Hold{}
 	}
 	oldest, newest, problem := c.running()
 	if problem != "" {
-		c.automaticHold = fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
-		return nil
+		return nil, fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
 	}
 	best, ok := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
-	if !ok || !oldest.Less(best) || best.Less(newest) || c.alreadyRequested(best) {
-		return nil
+	if !ok || !oldest.Less(best) || best.Less(newest) || c.reading.alreadyRequested(best) {
+		return nil, fleet.Hold{}
 	}
 	u := newAutomatic(best.Name(), v1alpha1.TypePatch)
 	u.Spec.Version = best.String()
-	return u
+	return u, fleet.Hold{}
 }
 
 // running returns the oldest and the newest version of any part, or the problem that one
@@ -120,14 +120,14 @@ func (c *cluster) running() (oldest, newest version.Version, problem string) {
 // minAge, with an image for the architecture of every node that needs one.
 func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
-	for _, offer := range c.Source.Offers {
+	for _, offer := range c.reading.snapshot.Source.Offers {
 		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && v.Pre == "" {
 			offered[v] = append(offered[v], offer.Image.Architecture)
 		}
 	}
 	for v, architectures := range offered {
 		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}
-		old := c.oldEnough(v, minAge)
+		old := c.reading.oldEnough(v, minAge)
 		wake.at(old)
 		oldEnough := old != nil && !c.now.Before(*old)
 		complete := !slices.ContainsFunc(c.nodes, func(n *node) bool {
@@ -143,9 +143,9 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 // alreadyRequested reports whether there is an upgrade of every node to v, finished or
 // not, or the record of an automatic one.
 func (r *reading) alreadyRequested(v version.Version) bool {
-	return slices.ContainsFunc(r.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
+	return slices.ContainsFunc(r.snapshot.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
 		return u.Name == v.Name() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
-	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
+	}) || slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
 }
 
 // oldEnough returns when the source will have offered each image of v for minAge, according to
@@ -157,7 +157,7 @@ func (r *reading) oldEnough(v version.Version, minAge time.Duration) *time.Time 
 	if minAge == 0 {
 		return &old
 	}
-	for _, image := range r.Source.Images(v.String()) {
+	for _, image := range r.snapshot.Source.Images(v.String()) {
 		if r.follows(v, image) {
 			continue
 		}
@@ -174,16 +174,16 @@ func (r *reading) oldEnough(v version.Version, minAge time.Duration) *time.Time 
 
 // follows reports whether nodes that join late get the image.
 func (r *reading) follows(v version.Version, image v1alpha1.Image) bool {
-	return r.Policy != nil && r.Policy.Status.Version == v.String() &&
-		slices.ContainsFunc(r.Policy.Status.Images, func(i v1alpha1.Image) bool { return i.Architecture == image.Architecture && i.Digest == image.Digest })
+	return r.snapshot.Policy != nil && r.snapshot.Policy.Status.Version == v.String() &&
+		slices.ContainsFunc(r.snapshot.Policy.Status.Images, func(i v1alpha1.Image) bool { return i.Architecture == image.Architecture && i.Digest == image.Digest })
 }
 
 // firstSeen returns when the coordinator first saw an image; nil: it has not.
 func (r *reading) firstSeen(v version.Version, image v1alpha1.Image) *time.Time {
-	if r.Policy == nil {
+	if r.snapshot.Policy == nil {
 		return nil
 	}
-	for _, offered := range r.Policy.Status.Offered {
+	for _, offered := range r.snapshot.Policy.Status.Offered {
 		for _, seen := range offered.Images {
 			if offered.Version == v.String() && seen.Architecture == image.Architecture && seen.Digest == image.Digest {
 				return &seen.FirstSeenTime.Time
@@ -213,7 +213,7 @@ func (r *reading) lateTarget() *target {
 // hasWork reports whether a late worker may be upgraded at some time, and does not wait for a
 // late control plane.
 func (t *target) hasWork(r *reading) bool {
-	windows := newWindows(t.ClusterUpgrade, r.Schedules)
+	windows := newWindows(t.ClusterUpgrade, r.snapshot.Schedules)
 	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return !n.ControlPlane && t.isBehind(r, n, windows) })
 }
 
@@ -233,7 +233,7 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 			return hold
 		}
 	}
-	if hold := c.noneOfItsOwn(c.target); hold.Holds() {
+	if hold := c.reading.noneOfItsOwn(c.target); hold.Holds() {
 		return hold
 	}
 	message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, with its checks and approvals", c.target.to)
@@ -268,12 +268,12 @@ func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
 			name, outcome, last = upgrade, ended, at.Time
 		}
 	}
-	for i := range r.Upgrades {
-		u := &r.Upgrades[i]
+	for i := range r.snapshot.Upgrades {
+		u := &r.snapshot.Upgrades[i]
 		note(u.Name, u.Spec.Version, u.Status.Outcome, u.Status.CompletionTime)
 	}
-	for i := range r.Records {
-		record := &r.Records[i]
+	for i := range r.snapshot.Records {
+		record := &r.snapshot.Records[i]
 		note(record.Upgrade.Name, record.Version, record.Outcome, &record.CompletionTime)
 	}
 	return name, outcome
@@ -286,7 +286,7 @@ func (r *reading) upgradeOfControlPlanes(q queue) *v1alpha1.ClusterUpgrade {
 	if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {
 		return nil
 	}
-	windows := newWindows(late.ClusterUpgrade, r.Schedules)
+	windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
 	i := slices.IndexFunc(r.nodes, func(n *node) bool { return n.labelled && n.Ready && late.isBehind(r, n, windows) })
 	if i < 0 || slices.ContainsFunc(q.targets, func(t *target) bool { return !t.to.Less(late.to) && t.concerns(r.nodes[i]) }) {
 		return nil
@@ -302,8 +302,8 @@ func (r *reading) upgradeOfControlPlanes(q queue) *v1alpha1.ClusterUpgrade {
 
 // isNamed reports whether there is an upgrade of that name, or the record of one.
 func (r *reading) isNamed(name string) bool {
-	return upgradeNamed(r.Upgrades, name) != nil ||
-		slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
+	return upgradeNamed(r.snapshot.Upgrades, name) != nil ||
+		slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
 }
 
 // rebootDue reports whether a Reboot has to reboot the node, or waits to learn whether it
@@ -339,11 +339,11 @@ func (n *node) rebootNote() string {
 // that appears meanwhile goes first. It is named after the day, in UTC, so that two
 // coordinators create the same one, and there is at most one a day.
 func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
-	if c.automaticSpec(v1alpha1.TypeReboot) == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
+	if c.reading.automaticSpec(v1alpha1.TypeReboot) == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
 		return nil
 	}
 	u := newAutomatic("reboot-"+c.now.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
-	windows := newWindows(u, c.Schedules)
+	windows := newWindows(u, c.reading.snapshot.Schedules)
 	for _, n := range c.nodes {
 		if !c.asksForReboot(n) {
 			continue
@@ -367,7 +367,7 @@ func (c *cluster) asksForReboot(n *node) bool {
 
 // unlessExists returns u, or nil if today's Reboot exists; wake then gets the next day.
 func (c *cluster) unlessExists(u *v1alpha1.ClusterUpgrade, wake *wakeTime) *v1alpha1.ClusterUpgrade {
-	if slices.ContainsFunc(c.Upgrades, func(other v1alpha1.ClusterUpgrade) bool { return other.Name == u.Name }) {
+	if slices.ContainsFunc(c.reading.snapshot.Upgrades, func(other v1alpha1.ClusterUpgrade) bool { return other.Name == u.Name }) {
 		tomorrow := c.now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		wake.at(&tomorrow)
 		return nil

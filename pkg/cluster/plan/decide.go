@@ -19,16 +19,16 @@ type verdict struct {
 }
 
 // decide returns a verdict for each of the cluster's nodes, and whether a node waits
-// only for a preflight report.
-func decide(c *cluster) (verdicts []verdict, missing bool) {
-	verdicts = make([]verdict, len(c.nodes))
-	for i, n := range c.nodes {
+// only for a preflight report. It adds to wake when a node may be held that is not now.
+func decide(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
+	verdicts = make([]verdict, len(s.cluster.nodes))
+	for i, n := range s.cluster.nodes {
 		if !n.open {
-			verdicts[i] = c.fixedVerdict(n)
+			verdicts[i] = s.fixedVerdict(n, wake)
 		}
 	}
-	a := newAllocation(c)
-	for i, n := range c.candidates {
+	a := newAllocation(s, wake)
+	for i, n := range s.cluster.candidates {
 		verdicts[i] = a.verdict(n)
 	}
 	return verdicts, a.missing
@@ -48,8 +48,8 @@ func (c *cluster) candidates(yield func(int, *node) bool) {
 
 // verdict releases a candidate, or returns why it waits.
 func (a *allocation) verdict(n *node) verdict {
-	v := verdict{decision: Wait, release: v1alpha1.ReleaseNone, kubeadm: a.kubeadm(n)}
-	hold, slot := a.filtered(n), ""
+	v := verdict{decision: Wait, release: v1alpha1.ReleaseNone, kubeadm: a.survey.kubeadm(n)}
+	hold, slot := a.survey.firstHold(n, false, a.wake), ""
 	if !hold.Holds() {
 		if slot, hold = a.claim(n); a.goesNext(n, hold) {
 			v.release = v1alpha1.ReleaseKubeadmAhead
@@ -58,7 +58,7 @@ func (a *allocation) verdict(n *node) verdict {
 	v.hold = hold
 	switch {
 	case !hold.Holds():
-		v.slot, v.release = slot, a.releaseNow()
+		v.slot, v.release = slot, a.survey.releaseNow()
 		v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
 	case hold.NeedsPerson():
 		v.decision = Blocked
@@ -69,24 +69,24 @@ func (a *allocation) verdict(n *node) verdict {
 // goesNext reports whether kubeadm may run on a worker ahead of its turn: it waits for room in
 // the budget only, and as few nodes go before it as go together.
 func (a *allocation) goesNext(n *node, hold fleet.Hold) bool {
-	if hold.Reason != v1alpha1.ReasonNotItsTurn || n.ControlPlane || a.target.reboot {
+	if hold.Reason != v1alpha1.ReasonNotItsTurn || n.ControlPlane || a.cluster.target.reboot {
 		return false
 	}
 	a.nextCount++
-	return a.nextCount <= a.budget
+	return a.nextCount <= a.cluster.budget
 }
 
 // releaseNow returns the release for a node that begins now.
-func (c *cluster) releaseNow() v1alpha1.Release {
-	if c.pass1 {
+func (s *survey) releaseNow() v1alpha1.Release {
+	if s.pass1 {
 		return v1alpha1.ReleaseControlPlane
 	}
 	return v1alpha1.ReleaseNode
 }
 
 // kubeadm returns which kubeadm upgrade the node runs.
-func (c *cluster) kubeadm(n *node) v1alpha1.KubeadmCommand {
-	if n == c.first {
+func (s *survey) kubeadm(n *node) v1alpha1.KubeadmCommand {
+	if n == s.first {
 		return v1alpha1.KubeadmApply
 	}
 	return v1alpha1.KubeadmNode
@@ -94,38 +94,38 @@ func (c *cluster) kubeadm(n *node) v1alpha1.KubeadmCommand {
 
 // fixedVerdict returns the verdict for a node that is no candidate: it has begun, is
 // done, or cannot begin.
-func (c *cluster) fixedVerdict(n *node) verdict {
-	v := verdict{release: v1alpha1.ReleaseNone, kubeadm: c.kubeadm(n)}
+func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
+	v := verdict{release: v1alpha1.ReleaseNone, kubeadm: s.kubeadm(n)}
 	switch {
 	case n.abandoned != nil:
 		v.decide(n, Blocked, v1alpha1.ReasonAbandoned, n.abandonedMessage())
-	case c.target.unsupported(n):
+	case s.cluster.target.unsupported(n):
 		v.decide(n, Blocked, v1alpha1.ReasonUnsupported, n.whyUnsupported()+n.rebootNote())
-	case c.abortsAttempt(n):
+	case s.cluster.abortsAttempt(n):
 		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
 		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
-		if c.specIsForTarget(n) && c.manages(n) {
+		if s.cluster.specIsForTarget(n) && s.cluster.manages(n) {
 			v.release = n.spec.Release
 		}
-	case n.busy(), n.released() && !c.specIsForTarget(n):
-		v = c.busyVerdict(n)
-		v.hold.Message += c.slotTrouble(n)
+	case n.busy(), n.released() && !s.cluster.specIsForTarget(n):
+		v = s.busyVerdict(n, wake)
+		v.hold.Message += s.cluster.slotTrouble(n)
 		switch {
-		case c.isLost(n):
+		case s.cluster.isLost(n):
 			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
-		case n.agentGone(c.now):
-			v.decision, v.hold = Blocked, n.agentHold(c.now) // continues when its agent runs again
+		case n.agentGone(s.cluster.now):
+			v.decision, v.hold = Blocked, n.agentHold(s.cluster.now) // continues when its agent runs again
 		}
-	case c.relapsed(n):
+	case s.cluster.relapsed(n):
 		hold := n.notBack()
 		v.decide(n, Blocked, hold.Reason, hold.Message)
 	case !n.managed:
 		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
-	case !c.target.selects(n):
-		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", c.target.Name))
+	case !s.cluster.target.selects(n):
+		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", s.cluster.target.Name))
 	default:
-		c.nothingLeft(&v, n)
+		s.cluster.nothingLeft(&v, n)
 	}
 	return v
 }
@@ -142,10 +142,10 @@ func (n *node) whyUnsupported() string {
 // the source, so that people learn of it before the next upgrade needs an image.
 func (c *cluster) nothingLeft(v *verdict, n *node) {
 	switch {
-	case c.Source.Problem.Holds():
-		v.decision, v.hold = Done, c.Source.Problem
-	case c.target == nil && c.untouched():
-		v.decide(n, Done, c.policyHold.Reason, c.policyHold.Message)
+	case c.reading.snapshot.Source.Problem.Holds():
+		v.decision, v.hold = Done, c.reading.snapshot.Source.Problem
+	case c.target == nil && c.reading.untouched():
+		v.decide(n, Done, c.reading.policyHold.Reason, c.reading.policyHold.Message)
 	case c.target == nil:
 		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
 	default:
@@ -182,41 +182,36 @@ func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, mes
 
 // busyVerdict returns whether a node that has begun continues, or its release is
 // withdrawn. A withdrawn release stays withdrawn until the node is back in service.
-func (c *cluster) busyVerdict(n *node) verdict {
+func (s *survey) busyVerdict(n *node, wake *wakeTime) verdict {
 	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
 	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
 	if n.mustFinish() {
 		return v
 	}
-	if hold := c.withdrawal(n); hold.Holds() {
+	if hold := s.withdrawal(n, wake); hold.Holds() {
 		v.decision, v.hold, v.release = Wait, hold, v1alpha1.ReleaseNone
 	}
 	return v
 }
 
 // withdrawal returns why the release of a node that has begun is withdrawn.
-func (c *cluster) withdrawal(n *node) fleet.Hold {
+func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
 	switch {
 	case !n.managed:
 		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
-	case c.untouched():
-		return c.policyHold
-	case !c.specIsForTarget(n):
+	case s.cluster.reading.untouched():
+		return s.cluster.reading.policyHold
+	case !s.cluster.specIsForTarget(n):
 		message := "the upgrade that it began for is not the active one any more"
 		if n.spec.Upgrade != nil {
 			message = fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade.Name)
 		}
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
-	case !c.target.selects(n):
-		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", c.target.Name)}
+	case !s.cluster.target.selects(n):
+		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", s.cluster.target.Name)}
 	}
-	for i := range filters {
-		if !filters[i].withdraws {
-			continue
-		}
-		if hold := filters[i].hold(c, n); hold.Holds() {
-			return hold
-		}
+	if hold := s.firstHold(n, true, wake); hold.Holds() {
+		return hold
 	}
 	if !n.released() {
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "its release was withdrawn; waits until it is in service again"}

@@ -60,7 +60,7 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 // medians returns how long nodes take, computed on first use.
 func (c *cluster) medians() durations {
 	if !c.durations.found {
-		*c.durations = newDurations(measure(c.nodes), recordedSamples(c.Records, c.Nodes))
+		*c.durations = newDurations(measure(c.nodes), recordedSamples(c.reading.snapshot.Records, c.reading.snapshot.Nodes))
 	}
 	return *c.durations
 }
@@ -76,8 +76,8 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 }
 
 // expectedDuration returns how long the node is expected to take if it is released now.
-func (c *cluster) expectedDuration(n *node) time.Duration {
-	return c.expected(n, n.nextPart(n.ControlPlane && c.pass1))
+func (s *survey) expectedDuration(n *node) time.Duration {
+	return s.cluster.expected(n, n.nextPart(n.ControlPlane && s.pass1))
 }
 
 // nextPart returns the part that the node goes through when it is released.

@@ -13,10 +13,14 @@ import (
 // not name: docs/planning.md would be wrong.
 func CheckReasons() {
 	for i, f := range filters {
-		filters[i].hold = func(c *cluster, n *node) fleet.Hold {
-			hold := f.hold(c, n)
+		check := func(hold fleet.Hold) fleet.Hold {
 			f.mustAnswer(hold, f.agents && hold.Reason.Info().Giver == v1alpha1.GivenByAgent)
 			return hold
+		}
+		if f.node != nil {
+			filters[i].node = func(c *cluster, n *node) fleet.Hold { return check(f.node(c, n)) }
+		} else {
+			filters[i].all = func(s *survey, n *node) fleet.Hold { return check(f.all(s, n)) }
 		}
 	}
 	for i, one := range claims {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -17,16 +19,45 @@ func asks(text string, reasons ...v1alpha1.Reason) question { return question{te
 // filter holds nodes for one cause.
 type filter struct {
 	question
-	// hold returns why the node may not begin. It changes nothing.
-	hold func(*cluster, *node) fleet.Hold
+	// node or all is set, and returns why the node may not begin. A filter of the node does not
+	// depend on what other nodes do; the survey of all nodes asks it, too.
+	node func(*cluster, *node) fleet.Hold
+	all  func(*survey, *node) fleet.Hold
+	// until returns when the filter, which does not hold the node now, may do so by itself. Nil:
+	// never, or that is not known.
+	until func(*cluster, *node) *time.Time
 	// withdraws marks a filter that also applies to a node that has begun, until its
 	// last check: the node's release is withdrawn, and it aborts its attempt.
 	withdraws bool
-	// groupsSkip marks a filter that may hold a worker forever: later groups do not
+	// groupsSkip marks a filter of the node that may hold a worker forever: later groups do not
 	// wait for such a worker.
 	groupsSkip bool
 	// agents marks a filter that may also return a reason of the node's agent.
 	agents bool
+}
+
+// firstHold returns what the first filter says that holds the node: of all filters for a node that
+// may begin, of those that withdraw for one that has begun. It adds to wake until when the node
+// passes a filter.
+func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold fleet.Hold) {
+	for i := range filters {
+		f := &filters[i]
+		switch {
+		case begun && !f.withdraws:
+			continue
+		case f.node != nil:
+			hold = f.node(s.cluster, n)
+		default:
+			hold = f.all(s, n)
+		}
+		if hold.Holds() {
+			return hold
+		}
+		if f.until != nil {
+			wake.at(f.until(s.cluster, n))
+		}
+	}
+	return fleet.Hold{}
 }
 
 // filters decide whether a node may be released. The first that holds is shown to
@@ -34,44 +65,45 @@ type filter struct {
 // node, what people decided, the order of nodes, and what is dangerous now. Within each
 // of these, the rows may be in any order, except where a comment says so.
 //
-// To add a reason to wait, add a file filter_….go, a row here, and its code with a row
-// in v1alpha1.Reasons. What spends something shared, such as a slot, is a claim of the
-// allocation instead.
+// To add a reason to wait, add a function to the file of its kind, filters_….go, a row here, and its
+// code with a row in v1alpha1.Reasons. What spends something shared, such as a slot, is a claim of
+// the allocation instead.
 var filters = []filter{
 	// First: without a trigger the target version is not fixed.
-	{hold: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
+	{node: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
 		v1alpha1.ReasonNotOffered, v1alpha1.ReasonImageTooNew, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
-	{hold: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
-	{hold: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
-	{hold: labelMissing, question: asks("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
-	{hold: lateControlPlane, question: asks("is it a control plane that joined late?", v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
-	{hold: agentNotAnswering, groupsSkip: true, question: asks("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
-	{hold: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
+	{node: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
+	{node: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
+	{node: labelMissing, question: asks("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
+	{node: lateControlPlane, question: asks("is it a control plane that joined late?", v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
+	{node: agentNotAnswering, groupsSkip: true, question: asks("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
+	{node: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
-	{hold: cannotPrepare, agents: true, groupsSkip: true, question: asks("can its images be staged?")},
-	{hold: notPrepared, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
+	{node: cannotPrepare, agents: true, groupsSkip: true, question: asks("can its images be staged?")},
+	{node: notPrepared, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
-	{hold: nodeFailed, withdraws: true, question: asks("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
-	{hold: notBack, question: asks("has a node not come back?", v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade)},
-	{hold: otherManager, withdraws: true, question: asks("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
-	{hold: checkBlocks, groupsSkip: true, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
+	{all: nodeFailed, withdraws: true, question: asks("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
+	{all: notBack, question: asks("has a node not come back?", v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade)},
+	{node: otherManager, withdraws: true, question: asks("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
+	{all: checksBlock, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
+	{node: checkBlocksNode, groupsSkip: true, question: asks("what did the checks find on the node?", v1alpha1.ReasonPreflight)},
 
-	{hold: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
-	{hold: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
-	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
-	{hold: clockDiffers, withdraws: true, groupsSkip: true, question: asks("are the clocks right?", v1alpha1.ReasonClockDiffers)},
-	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
+	{node: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
+	{node: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
+	{node: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
+	{node: clockDiffers, withdraws: true, groupsSkip: true, question: asks("are the clocks right?", v1alpha1.ReasonClockDiffers)},
+	{node: windowClosed, until: windowCloses, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: a closed window has no time left.
-	{hold: timeTooShort, withdraws: true, question: asks("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
+	{all: timeTooShort, withdraws: true, question: asks("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
 
-	{hold: otherRetries, agents: true, question: asks("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
-	{hold: othersNotStaged, question: asks("is the image on every node?", v1alpha1.ReasonNotStaged)},
-	{hold: othersFirst, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{all: otherRetries, agents: true, question: asks("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
+	{all: othersNotStaged, question: asks("is the image on every node?", v1alpha1.ReasonNotStaged)},
+	{all: othersFirst, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 
-	{hold: apiServerTooOld, question: asks("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
-	{hold: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
+	{all: apiServerTooOld, question: asks("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
+	{node: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
 }
 
 // upgradeFilters are the holds that people put on a whole upgrade, in any order.

@@ -12,13 +12,13 @@ import (
 
 // nodeFailed holds every node after another one has failed, or until one that failed
 // in an earlier upgrade is back in service.
-func nodeFailed(c *cluster, _ *node) fleet.Hold {
+func nodeFailed(s *survey, _ *node) fleet.Hold {
 	switch {
-	case c.failed != nil:
-		message := fmt.Sprintf("node %s failed (%s): no other node begins", c.failed.Name, c.failed.cause.Reason)
+	case s.failed != nil:
+		message := fmt.Sprintf("node %s failed (%s): no other node begins", s.failed.Name, s.failed.cause.Reason)
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
-	case c.aborting != nil:
-		n := c.aborting
+	case s.aborting != nil:
+		n := s.aborting
 		message := fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
@@ -40,11 +40,11 @@ const (
 // notBack holds every node while one that went out of service does not come back,
 // or was upgraded and stopped being Ready soon after, because the same might happen to the
 // next.
-func notBack(c *cluster, _ *node) fleet.Hold {
-	if c.lost == nil {
+func notBack(s *survey, _ *node) fleet.Hold {
+	if s.lost == nil {
 		return fleet.Hold{}
 	}
-	return c.lost.notBack()
+	return s.lost.notBack()
 }
 
 // notBack returns the hold that a lost node puts on the others.
@@ -105,7 +105,7 @@ func (n *node) mayReboot() bool {
 
 // otherManager holds every node while another program may reboot managed nodes.
 func otherManager(c *cluster, n *node) fleet.Hold {
-	hold := ManagerGate(c.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
+	hold := ManagerGate(c.reading.snapshot.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
 	hold.Stays = hold.Stays || hold.Holds() && c.lockOverdue()
 	return hold
 }
@@ -116,7 +116,7 @@ const lockLimit = time.Hour
 
 // lockOverdue reports whether a lock of kured has been held for too long.
 func (c *cluster) lockOverdue() bool {
-	return slices.ContainsFunc(c.RebootManagers, func(m fleet.RebootManager) bool {
+	return slices.ContainsFunc(c.reading.snapshot.RebootManagers, func(m fleet.RebootManager) bool {
 		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !ignored(m, c.target.Spec)
 	})
 }
@@ -152,7 +152,7 @@ func (c *cluster) leaves(name string) bool {
 // rebootedByOthers returns the nodes left to kured that it holds its lock for: it takes
 // them out of service, or is about to.
 func (c *cluster) rebootedByOthers() (nodes []string) {
-	for _, manager := range c.RebootManagers {
+	for _, manager := range c.reading.snapshot.RebootManagers {
 		if c.target != nil && !ignored(manager, c.target.Spec) && leftToOthers(manager, c.leaves) {
 			nodes = append(nodes, manager.Nodes...)
 		}
@@ -160,27 +160,33 @@ func (c *cluster) rebootedByOthers() (nodes []string) {
 	return nodes
 }
 
-// checkBlocks holds every node, or this one, because of what preflight found.
-func checkBlocks(c *cluster, n *node) fleet.Hold {
-	if len(c.checks.blockAll) > 0 {
-		return c.allBlocked()
+// checksBlock holds every node because of what preflight found.
+func checksBlock(s *survey, _ *node) fleet.Hold {
+	if len(s.cluster.checks.blockAll) == 0 {
+		return fleet.Hold{}
 	}
-	if f := c.checks.blockNode[n.Name]; f != nil {
-		return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: sentences(f), Stays: true}
+	return s.allBlocked()
+}
+
+// checkBlocksNode holds the node because of what preflight found on it.
+func checkBlocksNode(c *cluster, n *node) fleet.Hold {
+	f := c.checks.blockNode[n.Name]
+	if f == nil {
+		return fleet.Hold{}
 	}
-	return fleet.Hold{}
+	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: sentences(f), Stays: true}
 }
 
 // allBlocked returns the first finding that holds every node, and how many more there
 // are. While a control-plane node is being upgraded, findings may be caused by the upgrade
 // itself, as its pods and its etcd member restart: no person has to act on them.
-func (c *cluster) allBlocked() fleet.Hold {
-	if c.busyControlPlane != nil {
-		message := fmt.Sprintf("control-plane node %s is being upgraded; the checks decide when it is done", c.busyControlPlane.Name)
+func (s *survey) allBlocked() fleet.Hold {
+	if s.busyControlPlane != nil {
+		message := fmt.Sprintf("control-plane node %s is being upgraded; the checks decide when it is done", s.busyControlPlane.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
-	message := sentences(c.checks.blockAll[0])
-	switch more := len(c.checks.blockAll) - 1; more {
+	message := sentences(s.cluster.checks.blockAll[0])
+	switch more := len(s.cluster.checks.blockAll) - 1; more {
 	case 0:
 	case 1:
 		message += " One more check blocks."

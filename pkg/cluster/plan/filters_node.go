@@ -81,8 +81,8 @@ func notPrepared(c *cluster, n *node) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
 	case n.staged:
 		return fleet.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are not on the node yet", c.target.to)}
-	case c.Source.Problem.Holds():
-		return c.Source.Problem
+	case c.reading.snapshot.Source.Problem.Holds():
+		return c.reading.snapshot.Source.Problem
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is not staged yet", c.target.to)}
 }

@@ -11,12 +11,12 @@ import (
 
 // otherRetries holds every node while one whose attempt failed waits for its retry:
 // what stopped it would stop the next.
-func otherRetries(c *cluster, n *node) fleet.Hold {
-	first := c.retrying
+func otherRetries(s *survey, n *node) fleet.Hold {
+	first := s.retrying
 	switch {
 	case first == nil:
 		return fleet.Hold{}
-	case c.retries(n):
+	case s.cluster.retries(n):
 		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Until: n.retryAt}
 	}
 	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, clock(*first.retryAt))
@@ -31,22 +31,22 @@ func (c *cluster) retries(n *node) bool {
 // othersNotStaged holds every node until each one in service has its image, and each
 // control plane its container images. Once a node has begun, a node waits only for its
 // own.
-func othersNotStaged(c *cluster, _ *node) fleet.Hold {
-	to := c.target.to
+func othersNotStaged(s *survey, _ *node) fleet.Hold {
+	to := s.cluster.target.to
 	switch {
-	case c.begun || c.unprepared == nil:
+	case s.begun || s.unprepared == nil:
 		return fleet.Hold{}
-	case c.stageError != nil:
-		n, what, cause := c.stageError, "staged", c.stageError.cause
+	case s.stageError != nil:
+		n, what, cause := s.stageError, "staged", s.stageError.cause
 		if n.staged {
 			what = "pulled the container images of"
 		}
-		if silent := n.agentHold(c.now); silent.Holds() {
+		if silent := n.agentHold(s.cluster.now); silent.Holds() {
 			cause = silent
 		}
 		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, cause.Reason, cause.Message)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
-	case c.unprepared.staged:
+	case s.unprepared.staged:
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every control-plane node has the container images of %s yet", to)}
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every node has staged %s yet", to)}
@@ -54,20 +54,20 @@ func othersNotStaged(c *cluster, _ *node) fleet.Hold {
 
 // othersFirst holds a node while others go first: control planes in pass 1, then
 // control-plane nodes, then group after group.
-func othersFirst(c *cluster, n *node) fleet.Hold { return c.orWriteFailure(c.orderHold(n)) }
+func othersFirst(s *survey, n *node) fleet.Hold { return s.orWriteFailure(s.orderHold(n)) }
 
 // orderHold returns the hold of a node that comes later in the order of nodes.
-func (c *cluster) orderHold(n *node) fleet.Hold {
-	if c.pass1 {
-		return c.notInPass1(n)
+func (s *survey) orderHold(n *node) fleet.Hold {
+	if s.pass1 {
+		return s.notInPass1(n)
 	}
-	for i, ahead := range c.ahead[:n.group] {
+	for i, ahead := range s.ahead[:n.group] {
 		switch {
 		case ahead == nil:
-		case c.groups[i].name == ControlPlaneGroup:
+		case s.cluster.groups[i].name == ControlPlaneGroup:
 			return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: controlPlaneFirst}
 		default:
-			return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", c.groups[i].name)}
+			return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", s.cluster.groups[i].name)}
 		}
 	}
 	return fleet.Hold{}
@@ -79,21 +79,21 @@ const controlPlaneFirst = "control-plane nodes go first"
 
 // notInPass1 holds every node in pass 1 except control planes whose kubeadm has not
 // completed, of which the first goes alone.
-func (c *cluster) notInPass1(n *node) fleet.Hold {
+func (s *survey) notInPass1(n *node) fleet.Hold {
 	var message string
 	switch {
-	case n.ControlPlane && c.first != nil && n != c.first:
-		message = fmt.Sprintf("kubeadm upgrade apply runs on %s first", c.first.Name)
-	case n.ControlPlane && !n.kubeadmDone && c.snapshotNode != nil && n != c.snapshotNode:
-		message = fmt.Sprintf("%s takes a snapshot of etcd first", c.snapshotNode.Name)
+	case n.ControlPlane && s.first != nil && n != s.first:
+		message = fmt.Sprintf("kubeadm upgrade apply runs on %s first", s.first.Name)
+	case n.ControlPlane && !n.kubeadmDone && s.snapshotNode != nil && n != s.snapshotNode:
+		message = fmt.Sprintf("%s takes a snapshot of etcd first", s.snapshotNode.Name)
 	case n.ControlPlane && !n.kubeadmDone:
 		return fleet.Hold{}
-	case !n.ControlPlane && !c.oldAPIServerUnlabelled():
+	case !n.ControlPlane && !s.oldAPIServerUnlabelled():
 		message = controlPlaneFirst
-	case c.oldAPIServer != "":
-		message = c.notEveryAPIServer()
+	case s.oldAPIServer != "":
+		message = s.notEveryAPIServer()
 	default:
-		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", c.target.to)
+		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", s.cluster.target.to)
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: message}
 }
@@ -104,11 +104,11 @@ func (n *node) writeFailed() bool { return n.busy() && n.cause.Reason == v1alpha
 
 // orWriteFailure returns the hold of a node that waits for others. If one of those cannot
 // write, it returns a hold that says so instead.
-func (c *cluster) orWriteFailure(hold fleet.Hold) fleet.Hold {
-	if c.survey.writeFailed == nil || !hold.Holds() {
+func (s *survey) orWriteFailure(hold fleet.Hold) fleet.Hold {
+	if s.writeFailed == nil || !hold.Holds() {
 		return hold
 	}
-	return c.survey.writeFailed.cannotWrite()
+	return s.writeFailed.cannotWrite()
 }
 
 func (n *node) cannotWrite() fleet.Hold {
@@ -119,15 +119,15 @@ func (n *node) cannotWrite() fleet.Hold {
 // apiServerTooOld holds every node while the version skew policy forbids its step: its
 // kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
 // changes no version.
-func apiServerTooOld(c *cluster, _ *node) fleet.Hold {
-	if c.target.reboot {
+func apiServerTooOld(s *survey, _ *node) fleet.Hold {
+	if s.cluster.target.reboot {
 		return fleet.Hold{}
 	}
-	servers := []version.Version{c.target.to}
-	for _, pod := range c.apiServers {
+	servers := []version.Version{s.cluster.target.to}
+	for _, pod := range s.cluster.apiServers {
 		v, err := version.Parse(pod.Version)
-		if err == nil && !c.pass1 {
-			err = version.CheckKubelet(c.target.to, v)
+		if err == nil && !s.pass1 {
+			err = version.CheckKubelet(s.cluster.target.to, v)
 		}
 		if err != nil {
 			return skew(pod, err)
@@ -151,7 +151,7 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 	}
 	pods := c.etcd
 	if !n.labelled {
-		pods = c.Etcd
+		pods = c.reading.snapshot.Etcd
 	}
 	members := 0
 	for _, other := range c.controlPlanes() {

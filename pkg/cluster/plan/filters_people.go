@@ -76,7 +76,7 @@ func groupNotApproved(c *cluster, n *node) fleet.Hold {
 		return fleet.Hold{}
 	}
 	message := fmt.Sprintf("group %s waits for an approval: spec.approved.groups of upgrade %s", g.name, c.target.Name)
-	if upgradeNamed(c.Upgrades, c.target.Name) == nil {
+	if upgradeNamed(c.reading.snapshot.Upgrades, c.target.Name) == nil {
 		message = fmt.Sprintf("group %s needs an approval, and upgrade %s was deleted: `kubectl upgrade apply %s`, and approve the group there", g.name, c.target.Name, c.target.to)
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonApprovalRequired, Message: message}
@@ -85,7 +85,7 @@ func groupNotApproved(c *cluster, n *node) fleet.Hold {
 // clockDiffers holds a node whose clock, or every node while the coordinator's clock, differs from
 // the API server's: each judges windows by its own.
 func clockDiffers(c *cluster, n *node) fleet.Hold {
-	if hold := ClockHold("the coordinator", c.ClockAhead); hold.Holds() || n.facts == nil {
+	if hold := ClockHold("the coordinator", c.reading.snapshot.ClockAhead); hold.Holds() || n.facts == nil {
 		return hold
 	}
 	return ClockHold("this node", time.Duration(n.facts.ClockAheadSeconds)*time.Second)
@@ -110,6 +110,11 @@ func windowClosed(c *cluster, n *node) fleet.Hold {
 	return c.windows.lookup(c.classOf(n), c.now).hold
 }
 
+// windowCloses returns when the window closes that is open for the node.
+func windowCloses(c *cluster, n *node) *time.Time {
+	return c.windows.lookup(c.classOf(n), c.now).closes
+}
+
 // classOf returns the class of nodes with the same windows. A node that was up to
 // date when it was placed, and has begun all the same, has none yet.
 func (c *cluster) classOf(n *node) *class {
@@ -121,21 +126,21 @@ func (c *cluster) classOf(n *node) *class {
 
 // timeTooShort holds a node that is not expected to be done before its window closes.
 // For a node that has begun it applies only until the node has taken its slot.
-func timeTooShort(c *cluster, n *node) fleet.Hold {
-	need := c.expectedDuration(n)
+func timeTooShort(s *survey, n *node) fleet.Hold {
+	need := s.expectedDuration(n)
 	if n.busy() {
 		if n.status.Step != v1alpha1.StepLocking || n.holdsLease() || n.spec.ExpectedSeconds == nil {
 			return fleet.Hold{}
 		}
 		need = time.Duration(*n.spec.ExpectedSeconds) * time.Second
 	}
-	class := c.classOf(n)
-	available := c.windows.lookup(class, c.now)
+	class := s.cluster.classOf(n)
+	available := s.cluster.windows.lookup(class, s.cluster.now)
 	switch {
-	case available.fits(c.now, need):
+	case available.fits(s.cluster.now, need):
 		return fleet.Hold{}
-	case c.brief:
+	case s.cluster.brief:
 		return fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime}
 	}
-	return c.windows.tooShort(class, available, need)
+	return s.cluster.windows.tooShort(class, available, need)
 }

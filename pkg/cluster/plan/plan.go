@@ -134,7 +134,8 @@ func Decide(s fleet.Snapshot, now time.Time) Plan {
 // planner makes a Plan. newPlanner decides, and the methods turn into a Plan what it
 // decided: the cluster, the queue and the verdicts.
 type planner struct {
-	*cluster
+	cluster  *cluster
+	survey   *survey
 	queue    queue
 	verdicts []verdict
 	missing  bool // a node waits only for a preflight report
@@ -147,30 +148,30 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 	r := read(s, now)
 	p.queue = r.newQueue(&p.wake)
 	p.cluster = newCluster(r, p.queue.planned)
-	p.verdicts, p.missing = decide(p.cluster)
+	p.survey = newSurvey(p.cluster)
+	p.verdicts, p.missing = decide(p.survey, &p.wake)
 	return p
 }
 
 // plan returns the decision as a Plan.
 func (p *planner) plan() Plan {
-	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.nodes))}
-	out.Create = p.automatic(p.queue, &p.wake)
-	out.AutomaticHold = p.automaticHold
-	if p.target != nil {
-		out.Upgrade, out.Version = p.target.Name, p.target.Spec.Version
+	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.cluster.nodes))}
+	out.Create, out.AutomaticHold = p.cluster.automatic(p.queue, &p.wake)
+	if p.cluster.target != nil {
+		out.Upgrade, out.Version = p.cluster.target.Name, p.cluster.target.Spec.Version
 	}
-	for i, n := range p.nodes {
-		out.Nodes = append(out.Nodes, p.nodePlan(n, p.verdicts[i]))
+	for i, n := range p.cluster.nodes {
+		out.Nodes = append(out.Nodes, p.survey.nodePlan(n, p.verdicts[i]))
 	}
-	out.NeedsPreflight, out.PreflightKey = p.needsChecks(p.missing), p.checks.key
-	if p.checks.lastReport != nil {
-		out.Findings = p.checks.lastReport.Findings
+	out.NeedsPreflight, out.PreflightKey = p.cluster.needsChecks(p.missing), p.cluster.checks.key
+	if p.cluster.checks.lastReport != nil {
+		out.Findings = p.cluster.checks.lastReport.Findings
 	}
 	p.addStatuses(&out)
-	if p.target != nil {
-		out.Target = p.target.ClusterUpgrade
+	if p.cluster.target != nil {
+		out.Target = p.cluster.target.ClusterUpgrade
 	}
-	out.Slots = p.slotPlan(p.verdicts)
+	out.Slots = p.cluster.slotPlan(p.verdicts)
 	out.Next = p.next(out.Nodes)
 	return out
 }
@@ -180,21 +181,20 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	for i := range nodes {
 		p.wake.at(nodes[i].Until)
 	}
-	for _, n := range p.nodes {
-		p.wake.at(p.lostAt(n))
+	for _, n := range p.cluster.nodes {
+		p.wake.at(p.cluster.lostAt(n))
 		if n.open || n.busy() {
 			p.wake.at(n.stuckAt())
 		}
 	}
-	for _, m := range p.RebootManagers {
+	for _, m := range p.cluster.reading.snapshot.RebootManagers {
 		if m.Since != nil {
 			overdue := m.Since.Add(lockLimit)
 			p.wake.at(&overdue)
 		}
 	}
-	p.windows.closing(p.now, &p.wake)
-	if p.checks.blocks && !p.target.hold.Holds() {
-		again := p.checks.lastReport.At.Add(recheckAfter)
+	if p.cluster.checks.blocks && !p.cluster.target.hold.Holds() {
+		again := p.cluster.checks.lastReport.At.Add(recheckAfter)
 		p.wake.at(&again)
 	}
 	return p.wake.next

@@ -36,12 +36,12 @@ func (p *prediction) startAndEnd() (start, end *time.Time) {
 	if p.begins.IsZero() {
 		return nil, nil
 	}
-	for _, n := range p.nodes {
+	for _, n := range p.cluster.nodes {
 		if n.concerned && !n.upToDate {
 			return &p.begins, nil
 		}
 	}
-	return &p.begins, &p.now
+	return &p.begins, &p.cluster.now
 }
 
 // maxIdle is after how many instants without a start the prediction gives up.
@@ -50,7 +50,8 @@ const maxIdle = 500
 // prediction simulates the upgrade: at each instant it decides for the cluster as it will
 // be then, and derives the next cluster.
 type prediction struct {
-	*cluster
+	cluster *cluster
+	survey  *survey
 	working []work
 	spans   map[string]span // of pass 2, by node
 	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
@@ -73,13 +74,14 @@ type work struct {
 // none. It ends, because each node begins at most once in each pass, and after maxIdle
 // instants without a start it gives up.
 func (p *prediction) run() {
-	for len(p.nodes) > 0 && p.idle < maxIdle {
+	for len(p.cluster.nodes) > 0 && p.idle < maxIdle {
 		begun, wake := p.releaseNodes()
 		next := p.nextInstant(wake)
 		if next == nil {
 			return
 		}
 		p.cluster = p.after(begun, *next)
+		p.survey = newSurvey(p.cluster)
 	}
 }
 
@@ -87,9 +89,9 @@ func (p *prediction) run() {
 // nodes that begin, and when a decision may change.
 func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
 	p.idle++
-	wake.now = p.now
-	a := newAllocation(p.cluster)
-	for _, n := range p.candidates {
+	wake.now = p.cluster.now
+	a := newAllocation(p.survey, &wake)
+	for _, n := range p.cluster.candidates {
 		if a.full() {
 			break
 		}
@@ -101,20 +103,19 @@ func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
 			wake.at(hold.Until)
 			continue
 		}
-		w := work{node: p.asBegun(n, slot), components: p.pass1, snapshot: n == p.snapshotNode}
-		w.span = span{p.now, p.now.Add(p.expectedDuration(n))}
+		w := work{node: p.asBegun(n, slot), components: p.survey.pass1, snapshot: n == p.survey.snapshotNode}
+		w.span = span{p.cluster.now, p.cluster.now.Add(p.survey.expectedDuration(n))}
 		begun = append(begun, w)
 		p.addWork(w)
 	}
-	p.windows.closing(p.now, &wake)
 	return begun, wake
 }
 
 // asBegun returns the node as it is once it has begun with that slot.
 func (p *prediction) asBegun(n *node, slot string) *node {
-	reference, spec := p.target.Reference(), *n.spec
-	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, p.releaseNow(), slot, p.kubeadm(n)
-	return p.changed(n, func(n *node) {
+	reference, spec := p.cluster.target.Reference(), *n.spec
+	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, p.survey.releaseNow(), slot, p.survey.kubeadm(n)
+	return p.cluster.changed(n, func(n *node) {
 		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
 		n.lease = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
 	})
@@ -150,29 +151,29 @@ const abortDuration = time.Minute
 
 // newPrediction returns a prediction that starts with the planner's cluster and verdicts.
 func newPrediction(decided *planner) *prediction {
-	p := &prediction{cluster: decided.copied(), spans: map[string]span{}}
-	if decided.target == nil || decided.target.hold.Holds() {
-		p.nodes = nil
+	p := &prediction{cluster: decided.cluster.copied(), survey: decided.survey, spans: map[string]span{}}
+	if decided.cluster.target == nil || decided.cluster.target.hold.Holds() {
+		p.cluster.nodes = nil
 		return p
 	}
 	c := p.cluster
 	c.medians() // computed now, while c still has all nodes
-	c.brief, c.checks = true, decided.futureChecks()
-	c.writeSlots(decided.slotPlan(decided.verdicts))
-	for i, n := range decided.nodes {
+	c.brief, c.checks = true, decided.survey.futureChecks()
+	c.writeSlots(decided.cluster.slotPlan(decided.verdicts))
+	for i, n := range decided.cluster.nodes {
 		p.addCurrent(n, decided.verdicts[i])
 	}
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return !n.ControlPlane && !n.busy() && (!n.concerned || n.Ready && n.upToDate) })
-	c.survey = c.newSurvey()
+	p.survey = newSurvey(c)
 	return p
 }
 
 // futureChecks returns the checks as the prediction assumes them: a needed report arrives
 // at once, and findings that are outdated or were made while a control plane was being
 // upgraded disappear.
-func (c *cluster) futureChecks() checks {
-	k := c.checks
-	if c.busyControlPlane != nil || !k.current() {
+func (s *survey) futureChecks() checks {
+	k := s.cluster.checks
+	if s.busyControlPlane != nil || !k.current() {
 		k.blockAll = nil
 	}
 	k.key = ""
@@ -198,22 +199,22 @@ func (c *cluster) writeSlots(p SlotPlan) {
 // addCurrent adds a node that is being upgraded already, or whose image is being staged.
 func (p *prediction) addCurrent(n *node, v verdict) {
 	switch {
-	case n.failed() || n.abandoned != nil || n.noAgent() || p.isLost(n) || n.agentGone(p.now):
+	case n.failed() || n.abandoned != nil || n.noAgent() || p.cluster.isLost(n) || n.agentGone(p.cluster.now):
 	case n.busy():
-		start := passBegan(n, p.now)
-		w := work{node: p.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.snapshotNode}
-		w.aborts = v.decision == Wait || !p.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
-		w.span = span{start, start.Add(p.expected(n, n.nextPart(w.components)))}
+		start := passBegan(n, p.cluster.now)
+		w := work{node: p.cluster.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.survey.snapshotNode}
+		w.aborts = v.decision == Wait || !p.cluster.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
+		w.span = span{start, start.Add(p.cluster.expected(n, n.nextPart(w.components)))}
 		if w.aborts {
-			w.end = p.now.Add(abortDuration)
+			w.end = p.cluster.now.Add(abortDuration)
 		}
-		if w.end.Before(p.now) {
-			w.end = p.now
+		if w.end.Before(p.cluster.now) {
+			w.end = p.cluster.now
 		}
-		p.nodes[p.index(n.place)] = w.node
+		p.cluster.nodes[p.cluster.index(n.place)] = w.node
 		p.addWork(w)
 	case n.concerned && n.stages():
-		at := p.now.Add(p.medians().of[staging])
+		at := p.cluster.now.Add(p.cluster.medians().of[staging])
 		p.staged = &at
 	}
 }
@@ -235,10 +236,10 @@ func passBegan(n *node, now time.Time) time.Time {
 // out of service, nodes whose work has ended are back. Unchanged nodes are shared
 // between the two clusters.
 func (p *prediction) after(begun []work, now time.Time) *cluster {
-	c := p.copied()
+	c := p.cluster.copied()
 	c.now = now
 	for _, w := range begun {
-		c.nodes[p.index(w.place)] = w.node
+		c.nodes[p.cluster.index(w.place)] = w.node
 		c.setSlot(*w.lease)
 	}
 	p.working = slices.DeleteFunc(p.working, func(w work) bool {
@@ -253,7 +254,6 @@ func (p *prediction) after(begun []work, now time.Time) *cluster {
 		c.stage()
 	}
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return n == nil })
-	c.survey = c.newSurvey()
 	return c
 }
 
@@ -290,7 +290,7 @@ func (p *prediction) finish(c *cluster, w work) {
 		p.spans[w.Name] = w.span
 	}
 	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.aborts
-	i := p.index(w.place)
+	i := p.cluster.index(w.place)
 	c.nodes[i] = c.changed(w.node, func(n *node) { w.bringBack(n, c.target) })
 	switch n := c.nodes[i]; {
 	case n.ControlPlane:

@@ -29,7 +29,7 @@ type ended struct {
 // newQueue returns the queue with the upgrade that nodes are planned for.
 func (r *reading) newQueue(wake *wakeTime) queue {
 	var q queue
-	for _, u := range unfinished(r.Upgrades) {
+	for _, u := range unfinished(r.snapshot.Upgrades) {
 		t := r.newTarget(u)
 		if newer := r.supersedes(t); newer != nil {
 			q.superseded = append(q.superseded, ended{t, newer})
@@ -166,7 +166,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	if trial.hold.Holds() {
 		return true
 	}
-	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
+	windows := newWindows(trial.ClusterUpgrade, r.snapshot.Schedules)
 	remaining := trial.remaining(r)
 	heldUp := trial.isHeldUp(r, begun)
 	for _, n := range remaining {
@@ -239,8 +239,8 @@ func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
 	if !known(t.to) {
 		return nil
 	}
-	for i := range r.Upgrades {
-		u := &r.Upgrades[i]
+	for i := range r.snapshot.Upgrades {
+		u := &r.snapshot.Upgrades[i]
 		to := parsed(u.Spec.Version)
 		if !known(to) || !t.to.Less(to) {
 			continue
@@ -263,7 +263,7 @@ func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	}
 	to := parsed(u.Spec.Version)
 	older := func(pod fleet.StaticPod) bool { return !atLeast(parsed(pod.Version), to) }
-	if len(r.APIServers) == 0 || slices.ContainsFunc(r.APIServers, older) {
+	if len(r.snapshot.APIServers) == 0 || slices.ContainsFunc(r.snapshot.APIServers, older) {
 		return nil
 	}
 	return u.Status.TriggerTime

@@ -16,16 +16,15 @@ import (
 // reading is the snapshot in the planner's own types, before the active upgrade is
 // chosen.
 type reading struct {
-	*fleet.Snapshot // the input; never changed
-	now             time.Time
-	nodes           []*node
-	automaticHold   fleet.Hold // set if `automatic` asks for patches, and none can be chosen
-	policyHold      fleet.Hold // set if the policy is missing or invalid, or its mode is Observe
+	snapshot   *fleet.Snapshot // the input; never changed
+	now        time.Time
+	nodes      []*node
+	policyHold fleet.Hold // set if the policy is missing or invalid, or its mode is Observe
 }
 
 // read joins Nodes, NodeUpgrades, inventories and slots.
 func read(s *fleet.Snapshot, now time.Time) *reading {
-	r := &reading{Snapshot: s, now: now, nodes: make([]*node, len(s.Nodes))}
+	r := &reading{snapshot: s, now: now, nodes: make([]*node, len(s.Nodes))}
 	nodeUpgrades := make(map[string]*v1alpha1.NodeUpgrade, len(s.NodeUpgrades))
 	for i := range s.NodeUpgrades {
 		nodeUpgrades[s.NodeUpgrades[i].Name] = &s.NodeUpgrades[i]
@@ -140,10 +139,10 @@ func atLeast(got, v version.Version) bool { return known(got) && !got.Less(v) }
 
 // policySpec returns the policy's spec; the zero value if there is no policy.
 func (r *reading) policySpec() v1alpha1.UpgradePolicySpec {
-	if r.Policy == nil {
+	if r.snapshot.Policy == nil {
 		return v1alpha1.UpgradePolicySpec{}
 	}
-	return r.Policy.Spec
+	return r.snapshot.Policy.Spec
 }
 
 // observed is the hold of every node while the policy's mode is Observe.
@@ -178,7 +177,7 @@ func (r *reading) untouched() bool {
 // managed returns the policy's nodeSelector. An invalid one matches every node, and
 // policyHold keeps all of them from beginning.
 func (r *reading) managed() labels.Selector {
-	r.policyHold = PolicyGate(r.Policy)
+	r.policyHold = PolicyGate(r.snapshot.Policy)
 	selector, err := readSelector(r.policySpec().NodeSelector)
 	if err != nil {
 		r.policyHold = fleet.Hold{Reason: v1alpha1.ReasonPolicyInvalid, Message: "UpgradePolicy cluster: nodeSelector: " + err.Error()}
@@ -198,13 +197,13 @@ func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
 // followed returns the upgrade to whose version nodes that join late or return are
 // brought: the one that set the policy's version. Nil: there is none.
 func (r *reading) followed() *v1alpha1.ClusterUpgrade {
-	u := FollowedUpgrade(r.Policy)
+	u := FollowedUpgrade(r.snapshot.Policy)
 	if u == nil {
 		return nil
 	}
-	for i := range r.Upgrades {
-		if r.Upgrades[i].UID == u.UID {
-			found := r.Upgrades[i].DeepCopy()
+	for i := range r.snapshot.Upgrades {
+		if r.snapshot.Upgrades[i].UID == u.UID {
+			found := r.snapshot.Upgrades[i].DeepCopy()
 			found.Spec.Version, found.Status.Images = u.Spec.Version, u.Status.Images
 			return found
 		}

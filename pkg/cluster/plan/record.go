@@ -144,7 +144,7 @@ func RecordSoFar(s fleet.Snapshot, uid string, now time.Time) []v1alpha1.NodeRec
 	p := newPlanner(&s, now)
 	for _, t := range p.queue.targets {
 		if string(t.UID) == uid {
-			return p.nodeRecords(t, p.verdicts)
+			return p.cluster.nodeRecords(t, p.verdicts)
 		}
 	}
 	return nil

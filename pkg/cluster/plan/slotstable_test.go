@@ -216,7 +216,7 @@ func TestControlPlanesByFactsShareOneSlot(t *testing.T) {
 // TestClocks checks that a wrong clock holds its node, and the coordinator's holds every node.
 func TestClocks(t *testing.T) {
 	n := &node{facts: &v1alpha1.NodeFacts{}}
-	c := &cluster{reading: &reading{Snapshot: &fleet.Snapshot{}}}
+	c := &cluster{reading: &reading{snapshot: &fleet.Snapshot{}}}
 	if hold := clockDiffers(c, n); hold.Holds() {
 		t.Errorf("right clocks: %+v", hold)
 	}
@@ -224,7 +224,7 @@ func TestClocks(t *testing.T) {
 	if hold := clockDiffers(c, n); hold.Reason != v1alpha1.ReasonClockDiffers || !strings.Contains(hold.Message, "this node is 1m30s behind the API server's") {
 		t.Errorf("the node's clock is behind: %+v", hold)
 	}
-	c.ClockAhead = 45 * time.Second
+	c.reading.snapshot.ClockAhead = 45 * time.Second
 	if hold := clockDiffers(c, &node{}); hold.Reason != v1alpha1.ReasonClockDiffers || !strings.Contains(hold.Message, "the coordinator is 50s ahead of") {
 		t.Errorf("the coordinator's clock is ahead: %+v", hold)
 	}

@@ -12,16 +12,16 @@ import (
 const maxMessage = 1024
 
 // nodePlan returns the plan for the node.
-func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
+func (s *survey) nodePlan(n *node, v verdict) NodePlan {
 	p := NodePlan{
-		Name: n.Name, Group: c.groups[n.group].name, From: n.Kubelet,
+		Name: n.Name, Group: s.cluster.groups[n.group].name, From: n.Kubelet,
 		Decision: v.decision, Reason: v.hold.Reason, Message: clip(v.hold.Message), Until: v.hold.Until,
 		Release: v.release, Kubeadm: v.kubeadm, Slot: v.slot,
-		Returned: n.returned(), Managed: c.manages(n), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: c.newSpec(n, v),
+		Returned: n.returned(), Managed: s.cluster.manages(n), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: s.newSpec(n, v),
 	}
 	p.Spec.Managed = p.Managed
-	if c.target != nil {
-		p.To = c.target.Spec.Version
+	if s.cluster.target != nil {
+		p.To = s.cluster.target.Spec.Version
 	}
 	return p
 }
@@ -29,10 +29,10 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 // manages reports whether the node may be changed. Without a policy that stays as it was
 // ordered last.
 func (c *cluster) manages(n *node) bool {
-	if c.policyHold.Reason == v1alpha1.ReasonPolicyMissing {
+	if c.reading.policyHold.Reason == v1alpha1.ReasonPolicyMissing {
 		return n.spec.Managed
 	}
-	return n.managed && c.policyHold.Reason != v1alpha1.ReasonObserved
+	return n.managed && c.reading.policyHold.Reason != v1alpha1.ReasonObserved
 }
 
 // newSpec returns the NodeUpgrade.spec to write, but for its field managed. It is empty if
@@ -40,15 +40,15 @@ func (c *cluster) manages(n *node) bool {
 // ended and the node is up to date. For a node that has begun, only the release changes. A
 // failed node may get a spec for another upgrade, or an empty one if it is no longer
 // managed, and then aborts its attempt.
-func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
+func (s *survey) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
-	case n.failed() && !c.manages(n):
-	case (!n.failed() || c.specIsForTarget(n)) && (n.busy() || n.released() && !c.specIsForTarget(n)):
+	case n.failed() && !s.cluster.manages(n):
+	case (!n.failed() || s.cluster.specIsForTarget(n)) && (n.busy() || n.released() && !s.cluster.specIsForTarget(n)):
 		spec = *n.spec.DeepCopy()
-	case c.target == nil || c.target.hold.Holds() || !n.concerned || c.target.forLateNodes && n.upToDate:
+	case s.cluster.target == nil || s.cluster.target.hold.Holds() || !n.concerned || s.cluster.target.forLateNodes && n.upToDate:
 	default:
-		spec = c.startSpec(n, v)
+		spec = s.startSpec(n, v)
 	}
 	if spec.Upgrade == nil && !v.release.Granted() {
 		return spec
@@ -60,21 +60,21 @@ func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 }
 
 // startSpec returns the NodeUpgrade.spec of a node that has not begun.
-func (c *cluster) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
+func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{
-		Upgrade: ptr.To(c.target.Reference()),
-		Type:    c.target.typeFor(n),
-		Version: c.target.Spec.Version,
-		Image:   imageFor(c.target.Status.Images, n.Architecture),
-		Method:  c.target.strategy.Method,
-		Pace:    c.groups[n.group].pace,
+		Upgrade: ptr.To(s.cluster.target.Reference()),
+		Type:    s.cluster.target.typeFor(n),
+		Version: s.cluster.target.Spec.Version,
+		Image:   imageFor(s.cluster.target.Status.Images, n.Architecture),
+		Method:  s.cluster.target.strategy.Method,
+		Pace:    s.cluster.groups[n.group].pace,
 		Kubeadm: v.kubeadm,
 
-		EtcdSnapshot: n == c.snapshotNode,
+		EtcdSnapshot: n == s.snapshotNode,
 	}
 	if v.release.Granted() {
 		spec.Slot = v.slot
-		spec.ExpectedSeconds = ptr.To(int32(c.expectedDuration(n).Seconds()))
+		spec.ExpectedSeconds = ptr.To(int32(s.expectedDuration(n).Seconds()))
 	}
 	return spec
 }

@@ -15,7 +15,7 @@ import (
 func (p *planner) addStatuses(out *Plan) {
 	for _, t := range p.queue.targets {
 		t.Status.ObservedGeneration = t.Generation
-		if t == p.target {
+		if t == p.cluster.target {
 			p.reportActive(t, out)
 		} else {
 			p.setConditions(t, metav1.ConditionUnknown, p.queued(t))
@@ -38,7 +38,7 @@ func (out *Plan) status(u *v1alpha1.ClusterUpgrade) {
 // to do.
 func (p *planner) reportActive(t *target, out *Plan) {
 	p.count(t)
-	p.checks.noteFindings(t.ClusterUpgrade)
+	p.cluster.checks.noteFindings(t.ClusterUpgrade)
 	if p.finished(t) {
 		p.end(t, v1alpha1.OutcomeSucceeded, p.success(t), out)
 		return
@@ -47,7 +47,7 @@ func (p *planner) reportActive(t *target, out *Plan) {
 		p.end(t, outcome, hold, out)
 		return
 	}
-	if t.Status.TriggerTime == nil && !p.policyHold.Holds() && p.isDowngrade(t) {
+	if t.Status.TriggerTime == nil && !p.cluster.reading.policyHold.Holds() && p.cluster.reading.isDowngrade(t) {
 		p.end(t, v1alpha1.OutcomeFailed, t.hold, out)
 		return
 	}
@@ -57,13 +57,13 @@ func (p *planner) reportActive(t *target, out *Plan) {
 // finished reports whether every node is up to date and in service, and every apiserver
 // at the version.
 func (p *planner) finished(t *target) bool {
-	return t.Status.TriggerTime != nil && p.total > 0 && p.oldAPIServer == "" &&
+	return t.Status.TriggerTime != nil && p.cluster.total > 0 && p.survey.oldAPIServer == "" &&
 		t.Status.Nodes.Done == t.Status.Nodes.Total
 }
 
 func (p *planner) success(t *target) fleet.Hold {
-	message := fmt.Sprintf("all %d nodes run %s", p.total, t.to)
-	if p.total == 1 {
+	message := fmt.Sprintf("all %d nodes run %s", p.cluster.total, t.to)
+	if p.cluster.total == 1 {
 		message = fmt.Sprintf("the node runs %s", t.to)
 	}
 	if t.reboot {
@@ -75,14 +75,14 @@ func (p *planner) success(t *target) fleet.Hold {
 // end sets the outcome of the upgrade, and adds its records and the version that late
 // nodes are brought to from now on.
 func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
-	t.Status.CompletionTime, t.Status.Outcome = wholeSecond(p.now), outcome
+	t.Status.CompletionTime, t.Status.Outcome = wholeSecond(p.cluster.now), outcome
 	succeeded := metav1.ConditionFalse
 	if outcome == v1alpha1.OutcomeSucceeded {
 		succeeded = metav1.ConditionTrue
 	}
 	hold.Stays = outcome == v1alpha1.OutcomeFailed || outcome == v1alpha1.OutcomeRolledBack
 	p.setConditions(t, succeeded, hold)
-	out.Records = append(out.Records, p.records(t, p.verdicts)...)
+	out.Records = append(out.Records, p.cluster.records(t, p.verdicts)...)
 	if outcome == v1alpha1.OutcomeSucceeded && !t.reboot && t.Spec.NodeSelector == nil {
 		reference := t.Reference()
 		out.Policy = &v1alpha1.UpgradePolicyStatus{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}
@@ -92,24 +92,24 @@ func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out 
 // queued returns why an upgrade that is not active waits: for people, for the active one, or,
 // while late nodes are upgraded because none is active, for what keeps it from its trigger.
 func (p *planner) queued(t *target) fleet.Hold {
-	if hold := upgradeHold(t.ClusterUpgrade, p.now); hold.Holds() {
+	if hold := upgradeHold(t.ClusterUpgrade, p.cluster.now); hold.Holds() {
 		return hold
 	}
-	if p.target.forLateNodes {
-		if hold := t.triggered(p.reading).hold; hold.Holds() {
+	if p.cluster.target.forLateNodes {
+		if hold := t.triggered(p.cluster.reading).hold; hold.Holds() {
 			return hold
 		}
-		message := fmt.Sprintf("waits until nodes that joined late have %s", p.target.to)
+		message := fmt.Sprintf("waits until nodes that joined late have %s", p.cluster.target.to)
 		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.target.Name)}
+	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.cluster.target.Name)}
 }
 
 // updateEndedGenerations updates observedGeneration of ended upgrades whose spec was
 // changed since. Such a change has no other effect.
 func (p *planner) updateEndedGenerations(out *Plan) {
-	for i := range p.Upgrades {
-		u := &p.Upgrades[i]
+	for i := range p.cluster.reading.snapshot.Upgrades {
+		u := &p.cluster.reading.snapshot.Upgrades[i]
 		if u.Status.Outcome == "" || u.DeletionTimestamp != nil || u.Status.ObservedGeneration == u.Generation {
 			continue
 		}
@@ -132,7 +132,7 @@ func (p *planner) setConditions(t *target, succeeded metav1.ConditionStatus, hol
 		}
 		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: string(hold.Reason), Message: clip(hold.Message),
-			ObservedGeneration: t.Generation, LastTransitionTime: *wholeSecond(p.now),
+			ObservedGeneration: t.Generation, LastTransitionTime: *wholeSecond(p.cluster.now),
 		})
 	}
 	set(v1alpha1.ConditionSucceeded, succeeded, true)
@@ -147,12 +147,12 @@ func wholeSecond(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().T
 // being upgraded, else the hold of the first node that does not just wait for its turn.
 func (p *planner) summary() fleet.Hold {
 	switch {
-	case p.target.hold.Holds():
-		return p.target.hold
-	case p.failed != nil:
-		return failure(p.failed)
-	case p.lost != nil:
-		hold := p.lost.notBack()
+	case p.cluster.target.hold.Holds():
+		return p.cluster.target.hold
+	case p.survey.failed != nil:
+		return failure(p.survey.failed)
+	case p.survey.lost != nil:
+		hold := p.survey.lost.notBack()
 		hold.Stays = true
 		return hold
 	}
@@ -161,11 +161,11 @@ func (p *planner) summary() fleet.Hold {
 	case active >= 0 && p.survey.writeFailed != nil:
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
-		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.nodes[active].Name)}
-	case blocked >= 0 && p.nodes[blocked].agentGone(p.now):
+		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.cluster.nodes[active].Name)}
+	case blocked >= 0 && p.cluster.nodes[blocked].agentGone(p.cluster.now):
 		return p.whyBlocked(blocked)
-	case len(p.checks.blockAll) > 0:
-		return p.allBlocked()
+	case len(p.cluster.checks.blockAll) > 0:
+		return p.survey.allBlocked()
 	case waiting >= 0:
 		return p.whyWaiting(p.verdicts[waiting].hold)
 	case blocked >= 0:
@@ -173,7 +173,7 @@ func (p *planner) summary() fleet.Hold {
 	case queued >= 0:
 		return p.verdicts[queued].hold
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.notEveryAPIServer()}
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.survey.notEveryAPIServer()}
 }
 
 // firsts returns the indices of the first node that is being upgraded, that is blocked,
@@ -185,7 +185,7 @@ func (p *planner) firsts() (active, blocked, waiting, queued int) {
 			*at = i
 		}
 	}
-	for i, n := range p.nodes {
+	for i, n := range p.cluster.nodes {
 		v := &p.verdicts[i]
 		switch {
 		case !n.concerned || v.decision == Done:
@@ -208,8 +208,8 @@ func (p *planner) firsts() (active, blocked, waiting, queued int) {
 // isMoreUrgent reports whether a blocked node is told before another one: one that is out of
 // service without an agent before all others, and a problem before a hold that people chose.
 func (p *planner) isMoreUrgent(i, than int) bool {
-	if gone := p.nodes[i].agentGone(p.now); gone || p.nodes[than].agentGone(p.now) {
-		return gone && !p.nodes[than].agentGone(p.now)
+	if gone := p.cluster.nodes[i].agentGone(p.cluster.now); gone || p.cluster.nodes[than].agentGone(p.cluster.now) {
+		return gone && !p.cluster.nodes[than].agentGone(p.cluster.now)
 	}
 	return p.verdicts[than].hold.Reason.Info().HeldByPeople && !p.verdicts[i].hold.Reason.Info().HeldByPeople
 }
@@ -217,7 +217,7 @@ func (p *planner) isMoreUrgent(i, than int) bool {
 // whyWaiting returns the hold of a waiting node as the whole upgrade's: it stays if an
 // image cannot be staged.
 func (p *planner) whyWaiting(hold fleet.Hold) fleet.Hold {
-	hold.Stays = hold.Reason == v1alpha1.ReasonNotStaged && p.stageError != nil
+	hold.Stays = hold.Reason == v1alpha1.ReasonNotStaged && p.survey.stageError != nil
 	return hold
 }
 
@@ -226,17 +226,17 @@ func (p *planner) whyWaiting(hold fleet.Hold) fleet.Hold {
 func (p *planner) whyBlocked(i int) fleet.Hold {
 	hold := p.verdicts[i].hold
 	switch hold.Reason {
-	case p.held.Reason:
-		return p.held
+	case p.cluster.held.Reason:
+		return p.cluster.held
 	case v1alpha1.ReasonNodeNotReady:
-		if p.nodes[i].Ready { // it says which node is not
+		if p.cluster.nodes[i].Ready { // it says which node is not
 			return hold
 		}
 	case v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade:
 		hold.Stays = true
 		return hold
 	}
-	return fleet.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.nodes[i].Name, hold.Message), Stays: true}
+	return fleet.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.cluster.nodes[i].Name, hold.Message), Stays: true}
 }
 
 // failure returns the hold of an upgrade in which the node failed.
@@ -252,7 +252,7 @@ const maxNotes = 32
 func (p *planner) count(t *target) {
 	var c v1alpha1.NodeCounts
 	t.Status.Active, t.Status.Blocked = nil, nil
-	for i, n := range p.nodes {
+	for i, n := range p.cluster.nodes {
 		v := &p.verdicts[i]
 		switch {
 		case t.skips(n):

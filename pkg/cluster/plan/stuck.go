@@ -198,14 +198,14 @@ func (q queue) retryOf(t *target) *target {
 // it.
 func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet.Hold) {
 	next := p.queue.retryOf(t)
-	if next == nil || p.firstFailed == nil || t.Status.TriggerTime == nil {
+	if next == nil || p.survey.firstFailed == nil || t.Status.TriggerTime == nil {
 		return "", fleet.Hold{}
 	}
 	outcome = v1alpha1.OutcomeFailed
-	if p.firstFailed.status.Step == v1alpha1.StepRolledBack {
+	if p.survey.firstFailed.status.Step == v1alpha1.StepRolledBack {
 		outcome = v1alpha1.OutcomeRolledBack
 	}
-	hold = failure(p.firstFailed)
+	hold = failure(p.survey.firstFailed)
 	hold.Message = fmt.Sprintf("%s; upgrade %s takes its place", hold.Message, next.Name)
 	return outcome, hold
 }

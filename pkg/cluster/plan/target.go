@@ -184,13 +184,13 @@ func notOffered(r *reading, t *target) fleet.Hold {
 	if t.reboot {
 		return fleet.Hold{}
 	}
-	offered := r.Source.Images(t.to.String())
+	offered := r.snapshot.Source.Images(t.to.String())
 	for _, architecture := range t.architectures(r) {
 		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return i.Architecture == architecture }) {
 			continue
 		}
-		if r.Source.Problem.Holds() {
-			return r.Source.Problem
+		if r.snapshot.Source.Problem.Holds() {
+			return r.snapshot.Source.Problem
 		}
 		message := fmt.Sprintf("the source offers no image of %s for %s", t.to, architecture)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
@@ -231,7 +231,7 @@ func (t *target) images(r *reading) []v1alpha1.Image {
 	if t.reboot {
 		return nil
 	}
-	offered := r.Source.Images(t.to.String())
+	offered := r.snapshot.Source.Images(t.to.String())
 	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return strings.Compare(a.Architecture, b.Architecture) })
 	return offered
 }
@@ -241,7 +241,7 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 	if t.reboot {
 		return fleet.Hold{}
 	}
-	if len(r.APIServers) == 0 {
+	if len(r.snapshot.APIServers) == 0 {
 		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no kube-apiserver pod was found in kube-system: their versions are not known"}
 	}
 	for _, pod := range r.ownAPIServers(t) {

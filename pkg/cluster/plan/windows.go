@@ -41,7 +41,6 @@ type classKey struct {
 type availability struct {
 	hold   fleet.Hold
 	closes *time.Time // when the open window closes; nil: that is not known
-	usedAt time.Time  // the last instant at which it was used
 	// tooShort caches the holds of nodes that need longer than is left, by need.
 	tooShort map[time.Duration]fleet.Hold
 }
@@ -98,14 +97,13 @@ func (w *windows) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeTyp
 func (w *windows) lookup(c *class, now time.Time) *availability {
 	if a := c.last; a != nil {
 		if t := a.changes(); t == nil || now.Before(*t) {
-			a.usedAt = now
 			return a
 		}
 	}
 	if w.moment == nil || !w.at.Equal(now) {
 		w.moment, w.at = schedule.NewMoment(w.schedules, now), now
 	}
-	c.last = &availability{usedAt: now}
+	c.last = &availability{}
 	c.last.hold, c.last.closes = w.evaluate(c, w.moment)
 	return c.last
 }
@@ -121,15 +119,6 @@ func (w *windows) evaluate(c *class, moment *schedule.Moment) (hold fleet.Hold, 
 		return fleet.Hold{}, said.Until
 	}
 	return fleet.Hold{Reason: said.Reason, Message: said.Message, Until: said.Until}, nil
-}
-
-// closing adds to wake when the windows that were used at now close.
-func (w *windows) closing(now time.Time, wake *wakeTime) {
-	for _, c := range w.classes {
-		if c.last != nil && c.last.usedAt.Equal(now) {
-			wake.at(c.last.closes)
-		}
-	}
 }
 
 // maxOpenings is how many openings nextOpening examines.

@@ -1,8 +1,11 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 func TestWrongClusterUpgradesAreRefused(t *testing.T) {
@@ -97,6 +100,7 @@ func TestWrongStrategiesAreRefused(t *testing.T) {
 var wrongPaces = []refusal{
 	{"a negative settle", "settleSeconds: -1", "settleSeconds", "greater than or equal to 0"},
 	{"a settle of two days", "settleSeconds: 172800", "settleSeconds", "86400"},
+	{"a guard longer than the constant", fmt.Sprintf("guardSeconds: %d", v1alpha1.MaxGuardSeconds+1), "guardSeconds", fmt.Sprint("less than or equal to ", v1alpha1.MaxGuardSeconds)},
 	{"a settle with a unit", "settleSeconds: 2m", "settleSeconds", "integer"},
 	{"a settle in quotes", `settleSeconds: "120"`, "settleSeconds", "integer"},
 	{"a negative minReady", "minReadySeconds: -1", "minReadySeconds", "greater than or equal to 0"},

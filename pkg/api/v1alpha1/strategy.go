@@ -13,6 +13,9 @@ const (
 	MethodRestart    Method = "Restart"    // refresh the merged image and restart the kubelet; patches only
 )
 
+// MaxGuardSeconds is the longest that Pace.GuardSeconds may be.
+const MaxGuardSeconds = 1800
+
 // Methods are all methods, the most thorough one first.
 var Methods = []Method{MethodReboot, MethodSoftReboot, MethodRestart}
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,7 @@ const guardReturns = 10 * time.Minute
 // holder is what was seen last of a node that holds a slot.
 type holder struct {
 	unguarded bool          // it had activated no image, or was in service
-	guard     time.Duration // how long its guard watches
+	guard     time.Duration // how long its guard watches at most; zero: that is not known
 	goneAt    time.Time     // when its Node was first seen to be gone; zero: it is there
 }
 
@@ -170,12 +171,12 @@ func (h holder) keepsUntil() time.Time {
 	if h.unguarded {
 		return h.goneAt
 	}
-	return h.goneAt.Add(h.guard + guardReturns)
+	return h.goneAt.Add(cmp.Or(h.guard, v1alpha1.MaxGuardSeconds*time.Second) + guardReturns)
 }
 
 // noteHolders notes what the nodes that hold slots do: once a Node is gone, its NodeUpgrade is gone
-// too. A coordinator that has just started knows nothing of a gone node, and waits. It returns when
-// the next slot of a gone node is due.
+// too. A coordinator that has just started knows nothing of a gone node, and waits as long as any
+// guard may watch. It returns when the next slot of a gone node is due.
 func (c *Coordinator) noteHolders(s fleet.Snapshot, now time.Time) *time.Time {
 	there := map[fleet.Owner]bool{}
 	for i := range s.Nodes {
@@ -188,10 +189,7 @@ func (c *Coordinator) noteHolders(s fleet.Snapshot, now time.Time) *time.Time {
 		if owner == (fleet.Owner{}) {
 			continue
 		}
-		h, known := c.holders[owner]
-		if !known {
-			h.guard = seconds(v1alpha1.DefaultStrategy().GuardSeconds)
-		}
+		h := c.holders[owner]
 		if u := upgrades[owner.Node]; u != nil && u.OwnedBy(types.UID(owner.UID)) {
 			phase := u.Status.Step.Info().Phase
 			h.unguarded = u.Status.Step != "" && (phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseInService || u.Spec.Type == v1alpha1.TypeReboot)

@@ -17,6 +17,8 @@ func TestRequestedByIsTheUser(t *testing.T) {
 		return try{do: "POST", at: ours + "/maintenanceschedules",
 			with: `{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"MaintenanceSchedule","metadata":{"name":"new","annotations":{"kubectl-upgrade.dev/requested-by":"` + name + `"}},"spec":{}}`}
 	}
+	kubectl(t, config, "", "patch", "nodeupgrade", "worker-2", "--type=merge", "-p", `{"abandoned":{"reason":"stolen","by":"bob"}}`)
+	defer kubectl(t, config, "", "patch", "nodeupgrade", "worker-2", "--type=merge", "-p", `{"abandoned":null}`)
 	abandon := func(by string) try {
 		return try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: `{"abandoned":{"reason":"its disk died"` + by + `}}`}
 	}
@@ -44,6 +46,9 @@ func TestRequestedByIsTheUser(t *testing.T) {
 		{"abandoned without a name", editor, abandon(""), allowed},
 		{"abandoned", editor, abandon(`,"by":"` + me + `"`), allowed},
 		{"abandoned as another", editor, abandon(`,"by":"` + another + `"`), byPolicy},
+		{"another's reason changed, by who may impersonate", as(t, config, "backup", "backup", "backups"), try{do: "PATCH", at: ours + "/nodeupgrades/worker-2", with: `{"abandoned":{"reason":"found"}}`}, byPolicy},
+		{"an abandonment withdrawn", editor, try{do: "PATCH", at: ours + "/nodeupgrades/worker-2", with: `{"abandoned":null}`}, allowed},
+		{"an abandonment restored", as(t, config, "backup", "backup", "backups"), abandon(`,"by":"` + another + `"`), allowed},
 		{"a restore", as(t, config, "backup", "backup", "backups"), upgrade(`"kubectl-upgrade.dev/requested-by":"` + another + `","kubectl-upgrade.dev/created-by":"coordinator"`), allowed},
 		{"a restore", administrator(t, config), upgrade(`"kubectl-upgrade.dev/requested-by":"` + another + `"`), allowed},
 	} {
@@ -105,6 +110,11 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 		{"another's name taken away from a change", editor, changed("null", "null", ""), byPolicy},
 		{"a change that removes the last one's name", editor, changed("null", "null", `"suspend":true`), allowed},
 
+		{"a group approved under another's name, by an administrator", administrator(t, config), spec(`"approved":{"groups":["db"]}`), byPolicy},
+		{"another's reason changed, by an administrator", administrator(t, config), spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"x","by":"bob"}]`), byPolicy},
+		{"the approver's name replaced, by an administrator", administrator(t, config), spec(`"approved":{"groups":["db"],"by":"carol"}`), allowed},
+		{"another's name replaced, by an administrator", administrator(t, config), spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"x","by":"carol"}]`), allowed},
+		{"nothing approved", editor, made(`"approved":{"upgrade":false}`), allowed},
 		{"a restore", as(t, config, "backup", "backup", "restores"), made(`"approved":{"upgrade":true,"by":"alice"},"ignoreChecks":[{"id":"a","by":"bob"}]`), allowed},
 		{"a status", coordinator(t, config), try{do: "PATCH", at: ours + "/clusterupgrades/decided/status", with: `{"status":{"progress":"1/2"}}`}, allowed},
 	} {

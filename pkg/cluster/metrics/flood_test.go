@@ -7,18 +7,25 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
-	"runtime"
+	goruntime "runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 )
 
 // clientAt returns an HTTP client whose connections come from an address of this machine.
@@ -40,7 +47,8 @@ func scrapeServer(client *http.Client, address, token string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return response.StatusCode, response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body) // else the connection is not kept
+	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
 // reader creates a ServiceAccount that may read metrics and returns a token of it.
@@ -110,10 +118,55 @@ func TestFlood(t *testing.T) {
 	t.Logf("in %.1f s %d unknown tokens were refused; %d requests went to the API server; the heap grew by %d KiB", seconds, refused.Load(), requests.Load(), (heap()-memory)>>10)
 }
 
+// TestTokenChangesBesideOthers checks that a client which keeps its connection may change its token
+// while others at the same address, as behind one gateway, use up the budget of that address; and that
+// a token which is refused ends that.
+func TestTokenChangesBesideOthers(t *testing.T) {
+	kube := fake.NewClientset()
+	kube.PrependReactor("create", "tokenreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		asked := action.(k8stesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
+		asked.Status.Authenticated = strings.HasPrefix(asked.Spec.Token, "good")
+		return true, asked, nil
+	})
+	kube.PrependReactor("create", "subjectaccessreviews", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, &authorizationv1.SubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}, nil
+	})
+	review := newReviewer(kube, discard())
+	at := time.Unix(0, 0)
+	review.now = func() time.Time { return at } // so that no budget fills up
+	_, address := start(t, ServerConfig{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
+	eventually(t, "200 ok", func() string { return get("https://"+address+"/readyz", "") })
+	keeping, other := clientAt("127.0.0.1", true), clientAt("127.0.0.1", false)
+	for i, step := range []struct {
+		client *http.Client
+		token  string
+		times  int
+		want   int // the last answer
+	}{
+		{keeping, "good", 1, http.StatusOK},
+		{other, "bad", clientBurst - 1, http.StatusUnauthorized},
+		{other, "worse", 1, http.StatusTooManyRequests},
+		{other, "good, and new", 1, http.StatusTooManyRequests},
+		{keeping, "good, and newer", 1, http.StatusOK},
+		{keeping, "bad, too", 1, http.StatusUnauthorized},
+		{keeping, "bad, also", 1, http.StatusTooManyRequests},
+	} {
+		for n := range step.times {
+			token := step.token
+			if step.times > 1 {
+				token += fmt.Sprint(n)
+			}
+			if got, err := scrapeServer(step.client, address, token); got != step.want || err != nil {
+				t.Errorf("step %d: %q got %d %v, want %d", i, token, got, err, step.want)
+			}
+		}
+	}
+}
+
 func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 

@@ -30,8 +30,8 @@ const (
 	reviewTimeout = 10 * time.Second
 )
 
-// The reviews that tokens may cause. A token that was accepted before has a budget that no
-// other token can use up. The others have one for each client, and one for all clients.
+// The reviews that tokens may cause. A token that was accepted before, or that comes on a
+// connection on which one was, has a budget that no other token can use up. The others have one for each client, and one for all clients.
 const (
 	acceptedRate, acceptedBurst = 4, 16
 	clientRate, clientBurst     = 1, 5
@@ -49,9 +49,15 @@ type Reviewer struct {
 	mutex    sync.Mutex
 	accepted map[question]answer // also those that are too old, as their tokens have a budget of their own
 	refused  map[question]answer
-	again    *rate.Limiter // for tokens in accepted
+	again    *rate.Limiter // for tokens in accepted, and on trusted connections
 	all      *rate.Limiter // for all others
 	clients  map[netip.Prefix]*rate.Limiter
+}
+
+// origin is where a token comes from.
+type origin struct {
+	client  netip.Prefix
+	trusted bool // a token was accepted on the connection, and the last one was not refused
 }
 
 type question struct {
@@ -97,7 +103,8 @@ func (r *Reviewer) protect(next http.Handler) http.Handler {
 			http.Error(w, "Unauthorized: send a bearer token", http.StatusUnauthorized)
 			return
 		}
-		said, err := r.ask(request.Context(), clientOf(request.RemoteAddr), question{sha256.Sum256([]byte(token)), request.URL.Path}, token)
+		from := origin{clientOf(request.RemoteAddr), trusted(request.Context())}
+		said, err := r.ask(request.Context(), from, question{sha256.Sum256([]byte(token)), request.URL.Path}, token)
 		switch {
 		case errors.Is(err, errBudget):
 			w.Header().Set("Retry-After", "5")
@@ -106,11 +113,13 @@ func (r *Reviewer) protect(next http.Handler) http.Handler {
 			r.log.Warn("a client of the metrics could not be reviewed", "error", err)
 			http.Error(w, "the API server could not be asked", http.StatusServiceUnavailable)
 		case said.status == http.StatusUnauthorized:
+			trust(request.Context(), false)
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
 		case said.status == http.StatusForbidden:
+			trust(request.Context(), false)
 			http.Error(w, fmt.Sprintf("Forbidden: user %q may not get %s", said.user, request.URL.Path), http.StatusForbidden)
 		default:
-			trust(request.Context())
+			trust(request.Context(), true)
 			next.ServeHTTP(w, request)
 		}
 	})
@@ -118,8 +127,8 @@ func (r *Reviewer) protect(next http.Handler) http.Handler {
 
 // ask returns the kept answer, or else the API server's. It returns errBudget if the API
 // server is not asked because of the budgets.
-func (r *Reviewer) ask(ctx context.Context, client netip.Prefix, q question, token string) (answer, error) {
-	said, err := r.known(client, q)
+func (r *Reviewer) ask(ctx context.Context, from origin, q question, token string) (answer, error) {
+	said, err := r.known(from, q)
 	if said.status != 0 || err != nil {
 		return said, err
 	}
@@ -136,7 +145,7 @@ func (r *Reviewer) ask(ctx context.Context, client netip.Prefix, q question, tok
 
 // known returns the kept answer. If it returns none, it has taken a review from the budget
 // of the token.
-func (r *Reviewer) known(client netip.Prefix, q question) (answer, error) {
+func (r *Reviewer) known(from origin, q question) (answer, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	now := r.now()
@@ -144,10 +153,11 @@ func (r *Reviewer) known(client netip.Prefix, q question) (answer, error) {
 	if !before {
 		said = r.refused[q]
 	}
+	again := before || from.trusted
 	switch {
 	case now.Before(said.until):
 		return said, nil
-	case before && r.again.AllowN(now, 1), !before && r.budget(client).AllowN(now, 1) && r.all.AllowN(now, 1):
+	case again && r.again.AllowN(now, 1), !again && r.budget(from.client).AllowN(now, 1) && r.all.AllowN(now, 1):
 		return answer{}, nil
 	}
 	return answer{}, errBudget

@@ -207,14 +207,14 @@ func TestAnswersKept(t *testing.T) {
 	if len(r.refused) != maxKept || len(r.accepted) != 1 {
 		t.Errorf("%d refusals and %d others are kept", len(r.refused), len(r.accepted))
 	}
-	if said, err := r.known(netip.Prefix{}, good); said.status != http.StatusOK || err != nil {
+	if said, err := r.known(origin{}, good); said.status != http.StatusOK || err != nil {
 		t.Errorf("the good answer is %v, %v", said, err)
 	}
 	if _, found := r.refused[first]; found {
 		t.Error("the oldest refusal is kept, though there is no room")
 	}
 	at = at.Add(keepFor)
-	if said, err := r.known(netip.Prefix{}, good); said.status != 0 || err != nil {
+	if said, err := r.known(origin{}, good); said.status != 0 || err != nil {
 		t.Errorf("a minute later the answer is %v, %v", said, err)
 	}
 	keep("good", http.StatusUnauthorized)
@@ -234,7 +234,7 @@ func TestBudgets(t *testing.T) {
 	client := func(i int) netip.Prefix { return clientOf(fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)) }
 	asked := func(from netip.Prefix, tokens int) (asked int) {
 		for i := range tokens {
-			if _, err := r.known(from, question{path: fmt.Sprint(from, i)}); err == nil {
+			if _, err := r.known(origin{client: from}, question{path: fmt.Sprint(from, i)}); err == nil {
 				asked++
 			}
 		}
@@ -253,7 +253,7 @@ func TestBudgets(t *testing.T) {
 	if total != allBurst-clientBurst-1 || len(r.clients) > maxClients+1 {
 		t.Errorf("many clients had %d reviews, and %d have a budget", total, len(r.clients))
 	}
-	if _, err := r.known(client(0), good); err != nil {
+	if _, err := r.known(origin{client: client(0)}, good); err != nil {
 		t.Errorf("the token that was accepted before: %v", err)
 	}
 	at = at.Add(time.Hour)

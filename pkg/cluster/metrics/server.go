@@ -159,7 +159,7 @@ type connection struct {
 	net.Conn
 	listener *bounded
 	client   netip.Prefix
-	trusted  bool // its client sent a token that may read the metrics
+	trusted  bool // the last token on it may read the metrics
 }
 
 // Accept implements net.Listener.
@@ -220,15 +220,25 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// trust keeps the request's connection open when there are too many.
-func trust(ctx context.Context) {
+// trust keeps the request's connection open when there are too many, or does so no longer. A token
+// that is refused ends the trust, so that who once had a good token cannot send many others.
+func trust(ctx context.Context, on bool) {
+	if c, found := ctx.Value(connectionKey{}).(*connection); found { // not in a test of the handler
+		c.listener.mutex.Lock()
+		defer c.listener.mutex.Unlock()
+		c.trusted = on
+	}
+}
+
+// trusted reports whether the last token on the request's connection was accepted.
+func trusted(ctx context.Context) bool {
 	c, found := ctx.Value(connectionKey{}).(*connection)
 	if !found {
-		return // not a connection of a bounded listener, as in a test of the handler
+		return false
 	}
 	c.listener.mutex.Lock()
-	c.trusted = true
-	c.listener.mutex.Unlock()
+	defer c.listener.mutex.Unlock()
+	return c.trusted
 }
 
 // clientOf returns the client of an address with a port: an IPv4 address, or the /64 network

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -99,9 +101,44 @@ func listImages(ctx context.Context, staged *os.File, args verb.PullArgs, log *h
 	if err != nil {
 		return nil, fmt.Errorf("kubeadm config images list: %w: %s", err, lastError(log.Tail()))
 	}
+	return checkImages(printed, args.ClusterConfiguration)
+}
+
+// maxImages is how many container images a control plane may need. kubeadm 1.32 to 1.36 list 7.
+const maxImages = 16
+
+// defaultRepository is kubeadm's, where the configuration names none.
+const defaultRepository = "registry.k8s.io"
+
+// checkImages returns the images that the staged kubeadm printed. Root pulls them before the image
+// is trusted, so they must be few, and come from where the cluster's configuration says.
+func checkImages(printed, cluster string) ([]string, error) {
 	images := strings.Fields(printed)
-	if len(images) == 0 {
+	switch {
+	case len(images) == 0:
 		return nil, fmt.Errorf("kubeadm config images list printed no image")
+	case len(images) > maxImages:
+		return nil, fmt.Errorf("kubeadm config images list printed %d images, and a control plane needs no more than %d: none was pulled", len(images), maxImages)
+	}
+	type repository struct{ ImageRepository string }
+	var from struct {
+		repository
+		DNS  repository
+		Etcd struct{ Local repository }
+	}
+	if err := yaml.Unmarshal([]byte(cluster), &from); err != nil {
+		return nil, fmt.Errorf("decoding the repositories of the cluster's ClusterConfiguration: %w", err)
+	}
+	repositories := []string{cmp.Or(from.ImageRepository, defaultRepository)}
+	for _, own := range []string{from.DNS.ImageRepository, from.Etcd.Local.ImageRepository} {
+		if own != "" {
+			repositories = append(repositories, own)
+		}
+	}
+	for _, image := range images {
+		if !slices.ContainsFunc(repositories, func(r string) bool { return strings.HasPrefix(image, r+"/") }) {
+			return nil, fmt.Errorf("kubeadm config images list printed %.200q, which is not in %s (imageRepository in the ConfigMap kubeadm-config): no image was pulled", image, strings.Join(repositories, " or "))
+		}
 	}
 	return images, nil
 }

@@ -129,6 +129,10 @@ func TestPullFails(t *testing.T) {
 			"pulling mirror.example/k8s/etcd:3.6.5-0: not found in the registry", v1alpha1.ReasonPullFailed},
 		"kubeadm refuses": {"echo 'error: no such field' >&2; exit 1", nil, "no such field", v1alpha1.ReasonPullFailed},
 		"no image":        {"exit 0", nil, "printed no image", v1alpha1.ReasonPullFailed},
+		"an image of another registry": {"echo mirror.example/k8s/etcd:1; echo evil.example/k8s/pause:1", nil,
+			`printed "evil.example/k8s/pause:1", which is not in mirror.example/k8s (`, v1alpha1.ReasonPullFailed},
+		"a registry that begins alike": {"echo mirror.example/k8s-evil/etcd:1", nil, "which is not in mirror.example/k8s", v1alpha1.ReasonPullFailed},
+		"many images":                  {"for i in $(seq 17); do echo mirror.example/k8s/etcd:$i; done", nil, "printed 17 images", v1alpha1.ReasonPullFailed},
 		"no runtime": {lists, func(l host.Layout, _ *images, _ *verb.PullArgs) {
 			write(t, l, host.KubeletFlags, `X="--container-runtime-endpoint=unix:///run/x.sock"`)
 		},
@@ -145,10 +149,34 @@ func TestPullFails(t *testing.T) {
 				test.spoil(l, runtime, &args)
 			}
 			_, err := Pull(t.Context(), l, args, host.NewLog(&bytes.Buffer{}))
+			if !runtime.broken["mirror.example/k8s/etcd:3.6.5-0"] && len(runtime.asked) > 0 {
+				t.Errorf("%v were pulled", runtime.asked)
+			}
 			if err == nil || host.ReasonOf(err, "") != test.reason || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: %v", host.ReasonOf(err, ""), err)
 			}
 		})
+	}
+}
+
+// TestImagesOfRepositories checks that images may come from each repository that the cluster's
+// configuration names, and from kubeadm's own if it names none.
+func TestImagesOfRepositories(t *testing.T) {
+	const own = "imageRepository: a.example\ndns: {imageRepository: b.example/dns}\netcd: {local: {imageRepository: c.example}}"
+	for _, test := range []struct {
+		config, image string
+		want          bool
+	}{
+		{own, "a.example/kube-proxy:v1.34.4", true},
+		{own, "b.example/dns/coredns:v1.12.1", true},
+		{own, "c.example/etcd:3.6.5-0", true},
+		{own, "registry.k8s.io/pause:3.10", false},
+		{"kind: ClusterConfiguration", "registry.k8s.io/coredns/coredns:v1.12.1", true},
+		{"kind: ClusterConfiguration", "a.example/pause:3.10", false},
+	} {
+		if _, err := checkImages(test.image, test.config); (err == nil) != test.want {
+			t.Errorf("%s with %q: %v", test.image, test.config, err)
+		}
 	}
 }
 

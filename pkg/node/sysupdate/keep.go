@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
@@ -98,8 +100,9 @@ func makeRoom(l host.Layout, next host.Image) error {
 	return nil
 }
 
-// giveBackImages puts the merged and the active image where their publisher puts them, points
-// the symlink there, and removes what was kept.
+// giveBackImages puts the merged image and the one of rightTarget where their publisher puts them,
+// points the symlink to the latter, and removes what was kept. It removes nothing if the symlink
+// would lead nowhere: the next boot would bring no Kubernetes.
 func giveBackImages(l host.Layout) error {
 	if _, err := os.Stat(l.At(host.KeptDir)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -109,13 +112,15 @@ func giveBackImages(l host.Layout) error {
 			return err
 		}
 	}
-	if active, err := l.Active(); err == nil {
-		if err := giveBackImage(l, active); err != nil {
-			return err
-		}
-		if err := flip(l, active.PublishedPath()); err != nil {
-			return err
-		}
+	to, _, err := rightTarget(l)
+	switch {
+	case err == nil:
+		err = pointBack(l, to)
+	case !linksToKept(l):
+		err = nil // a person's own symlink, or none
+	}
+	if err != nil {
+		return err
 	}
 	if err := os.RemoveAll(l.At(host.KeptDir)); err != nil {
 		return fmt.Errorf("removing the kept images: %w", err)
@@ -123,13 +128,33 @@ func giveBackImages(l host.Layout) error {
 	return host.SyncDir(l.At(host.ImagesDir))
 }
 
+// pointBack points the symlink to an image where its publisher puts it.
+func pointBack(l host.Layout, to host.Image) error {
+	if err := giveBackImage(l, to); err != nil {
+		return err
+	}
+	if !isFile(l.At(to.PublishedPath())) {
+		return fmt.Errorf("%s would point to no file: put the image back: %s", host.Link, to.PublishedPath())
+	}
+	return flip(l, to.PublishedPath())
+}
+
+// linksToKept reports whether the symlink points into the folder of kept images.
+func linksToKept(l host.Layout) bool {
+	target, err := os.Readlink(l.At(host.Link))
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(host.Link), target)
+	}
+	return err == nil && strings.HasPrefix(filepath.Clean(target), host.KeptDir+"/")
+}
+
 // giveBackImage puts a kept image where its publisher puts it, in the place of another file
 // that may be there.
 func giveBackImage(l host.Layout, image host.Image) error {
-	kept, err := os.Stat(l.At(image.Path()))
-	if errors.Is(err, fs.ErrNotExist) {
+	if !isFile(l.At(image.Path())) {
 		return nil
 	}
+	kept, err := os.Stat(l.At(image.Path()))
 	published, publishedErr := os.Stat(l.At(image.PublishedPath()))
 	if err != nil || publishedErr == nil && os.SameFile(kept, published) {
 		return err

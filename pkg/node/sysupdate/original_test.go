@@ -67,3 +67,41 @@ func TestGiveBackLeavesForeign(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// TestGiveBackLink checks that the symlink leads to the image that disarm would choose, where its
+// publisher puts it, and that nothing is removed if there is none.
+func TestGiveBackLink(t *testing.T) {
+	for name, test := range map[string]struct {
+		merged, link string
+		change       func(host.Layout)
+		want         string // the version; empty: an error
+	}{
+		"as it should be":    {"v1.34.3", relative("v1.34.3"), nil, "v1.34.3"},
+		"a timer was ahead":  {"v1.34.3", "../.." + published("v1.34.4"), func(l host.Layout) { publish(t, l, "v1.34.4") }, "v1.34.3"},
+		"somebody went back": {"v1.34.3", relative("v1.34.2"), nil, "v1.34.2"},
+		"its file is gone":   {"v1.34.3", relative("v1.34.9"), nil, "v1.34.3"},
+		"the kept file is empty": {"v1.34.3", relative("v1.34.3"), func(l host.Layout) {
+			publish(t, l, "v1.34.3")
+			write(t, l, absolute("v1.34.3"), "")
+		}, "v1.34.3"},
+		"what runs and the link's file are gone": {"v1.34.8", relative("v1.34.9"), nil, ""},
+		"no image's name":                        {"v1.34.3", "../.." + host.KeptDir + "/mine.raw", func(l host.Layout) { write(t, l, host.KeptDir+"/mine.raw", "x") }, ""},
+	} {
+		l := node(t, test.merged, test.link)
+		if test.change != nil {
+			test.change(l)
+		}
+		err := giveBackImages(l)
+		_, kept := os.Stat(l.At(host.KeptDir))
+		if test.want == "" {
+			if err == nil || kept != nil || linkTarget(t, l) != test.link {
+				t.Errorf("%s: %v, %v; the symlink points to %s", name, err, kept, linkTarget(t, l))
+			}
+			continue
+		}
+		text, leads := os.ReadFile(l.At(host.Link))
+		if err != nil || kept == nil || linkTarget(t, l) != "../.."+published(test.want) || leads != nil || string(text) != test.want {
+			t.Errorf("%s: %v; the symlink points to %s with %q, %v; want %s", name, err, linkTarget(t, l), text, leads, test.want)
+		}
+	}
+}

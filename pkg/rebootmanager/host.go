@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -15,19 +16,35 @@ func isNamed(d *appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) bool {
 	return slices.Contains(named, v1alpha1.DaemonSetReference{Namespace: d.Namespace, Name: d.Name})
 }
 
-// reachesHost reports whether the DaemonSet's pods can reach their nodes, as a program needs
+// reachesHost reports whether a pod can reach its node, as a program needs
 // that reboots them: kured enters the host's processes, and FLUO has the host's system bus.
 // The PodSecurity levels baseline and restricted refuse both.
-func reachesHost(d *appsv1.DaemonSet) bool {
-	pod := d.Spec.Template.Spec
+func reachesHost(pod corev1.PodSpec) bool {
 	return pod.HostPID || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil })
 }
 
 // runs reports whether pods of the DaemonSet's present template are on nodes. Until its
 // controller has seen a change, and while admission refuses the pods of a changed template,
-// there are none.
+// there are none. Pods of a former template may run on, for ever with the strategy OnDelete: see
+// OfFormerPods.
 func runs(d *appsv1.DaemonSet) bool {
 	return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedNumberScheduled > 0
+}
+
+// LockHeld reports whether a DaemonSet that looks like kured holds a lock.
+func LockHeld(daemonSets []*appsv1.DaemonSet) bool {
+	return slices.ContainsFunc(LikeKured(daemonSets), func(d *appsv1.DaemonSet) bool { return len(locksOf(d, daemonSets)) > 0 })
+}
+
+// OfFormerPods returns the DaemonSets that look like kured and have one of these pods, which
+// reaches its node: they run there, also if their present template does not.
+func OfFormerPods(daemonSets []*appsv1.DaemonSet, pods []corev1.Pod) (found []v1alpha1.DaemonSetReference) {
+	for _, d := range LikeKured(daemonSets) {
+		if slices.ContainsFunc(pods, func(p corev1.Pod) bool { return metav1.IsControlledBy(&p, d) && reachesHost(p.Spec) }) {
+			found = append(found, v1alpha1.DaemonSetReference{Namespace: d.Namespace, Name: d.Name})
+		}
+	}
+	return found
 }
 
 // anyAway reports whether one of the nodes is cordoned or NotReady: no client that may only
@@ -43,5 +60,5 @@ func anyAway(nodes []*corev1.Node, names []string) bool {
 
 // Essence returns what Active reads of a DaemonSet.
 func Essence(d *appsv1.DaemonSet) any {
-	return []any{d.Annotations, runs(d), RunsFLUO(d), looksLikeKured(d) && reachesHost(d), settings(d, kuredLockFlag), settings(d, kuredNameFlag), settings(d, kuredSpaceFlag)}
+	return []any{d.Annotations, runs(d), RunsFLUO(d), looksLikeKured(d) && reachesHost(d.Spec.Template.Spec), settings(d, kuredLockFlag), settings(d, kuredNameFlag), settings(d, kuredSpaceFlag)}
 }

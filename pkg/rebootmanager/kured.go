@@ -65,7 +65,7 @@ func settings(d *appsv1.DaemonSet, flag string) (values []string) {
 // that look like kured and may reach their nodes.
 func Kured(daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []*appsv1.DaemonSet {
 	return slices.DeleteFunc(slices.Clone(daemonSets), func(d *appsv1.DaemonSet) bool {
-		return !isNamed(d, named) && (!looksLikeKured(d) || !reachesHost(d))
+		return !isNamed(d, named) && (!looksLikeKured(d) || !reachesHost(d.Spec.Template.Spec))
 	})
 }
 

@@ -68,7 +68,7 @@ func (l lock) manager() fleet.RebootManager {
 // agent, FLUO reboots no node.
 func RunsFLUO(d *appsv1.DaemonSet) bool {
 	isFLUO := func(c corev1.Container) bool { return strings.Contains(c.Image, fluoImage) }
-	return runs(d) && reachesHost(d) && slices.ContainsFunc(d.Spec.Template.Spec.Containers, isFLUO)
+	return runs(d) && reachesHost(d.Spec.Template.Spec) && slices.ContainsFunc(d.Spec.Template.Spec.Containers, isFLUO)
 }
 
 // FLUOMarks returns the annotations that fluo reads.

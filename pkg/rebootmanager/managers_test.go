@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -129,6 +130,43 @@ func TestOnlyKuredCounts(t *testing.T) {
 		}
 		if test.want == 1 && len(got) == 1 && (got[0].Since == nil || !strings.Contains(got[0].Message, " since 2026-11-21 10:00 UTC (annotation weave.works/kured-node-lock of DaemonSet ")) {
 			t.Errorf("%s: %+v", test.name, got[0])
+		}
+	}
+}
+
+// TestOfFormerPods checks that only a pod which the DaemonSet controls and which reaches its node
+// shows that kured runs: any client that may edit pods can give them its labels.
+func TestOfFormerPods(t *testing.T) {
+	kured := daemonSet(`{"nodeID":"w2"}`, "ghcr.io/kubereboot/kured:1.21.0", 0)
+	kured.UID = "uid"
+	pod := func(uid types.UID, hostPID bool) corev1.Pod {
+		owner := kured.DeepCopy()
+		owner.UID = uid
+		p := corev1.Pod{Spec: corev1.PodSpec{HostPID: hostPID}}
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		return p
+	}
+	for name, test := range map[string]struct {
+		set  *appsv1.DaemonSet
+		pods []corev1.Pod
+		want int
+	}{
+		"no pod":            {kured, nil, 0},
+		"its pod":           {kured, []corev1.Pod{pod("other", true), pod("uid", true)}, 1},
+		"apart of the host": {kured, []corev1.Pod{pod("uid", false)}, 0},
+		"another's pod":     {kured, []corev1.Pod{pod("other", true)}, 0},
+		"another DaemonSet": {&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, []corev1.Pod{pod("uid", true)}, 0},
+	} {
+		sets := []*appsv1.DaemonSet{test.set}
+		got := OfFormerPods(sets, test.pods)
+		if len(got) != test.want {
+			t.Errorf("%s: %v, want %d", name, got, test.want)
+		}
+		if active := Active([]*corev1.Node{node()}, sets, got); len(active) != test.want {
+			t.Errorf("%s: active are %+v, want %d", name, active, test.want)
+		}
+		if held := LockHeld(sets); held != (test.set == kured) {
+			t.Errorf("%s: a lock is held: %t", name, held)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -186,7 +187,8 @@ func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 
 // managers holds the node if kured or FLUO also reboots nodes, which the coordinator may
 // not have noticed yet. It reads the DaemonSets, of which there are few, and this Node, but
-// not all Nodes: 5,000 agents would each read 5,000 of them.
+// not all Nodes: 5,000 agents would each read 5,000 of them. If a lock is held that does not
+// count yet, it also looks for a pod of kured on this node.
 func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha1.ClusterUpgradeSpec) (fleet.Hold, error) {
 	list, err := a.Account.DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -201,7 +203,16 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 		return fleet.Hold{}, err
 	}
 	var problem error
-	active := rebootmanager.Active([]*corev1.Node{node}, daemonSets, policy.RebootManagers())
+	named := policy.RebootManagers()
+	active := rebootmanager.Active([]*corev1.Node{node}, daemonSets, named)
+	if len(active) == 0 && rebootmanager.LockHeld(daemonSets) {
+		pods, err := a.Kubelet.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
+		if err != nil {
+			return fleet.Hold{}, fmt.Errorf("listing this node's pods, to see whether kured runs: %w", err)
+		}
+		named = slices.Concat(named, rebootmanager.OfFormerPods(daemonSets, pods.Items))
+		active = rebootmanager.Active([]*corev1.Node{node}, daemonSets, named)
+	}
 	hold := plan.ManagerGate(active, upgrade, a.onControlPlane(), func(name string) bool {
 		left, err := a.leaves(ctx, name)
 		problem = errors.Join(problem, err)

@@ -99,6 +99,41 @@ func TestOtherRebootManagerIsReadLive(t *testing.T) {
 	c.checkFree()
 }
 
+// TestFormerPodOfKuredCounts checks that a node does not begin while kured holds its lock and runs
+// from a former template of its DaemonSet, as it does with the strategy OnDelete.
+func TestFormerPodOfKuredCounts(t *testing.T) {
+	c := newCluster(t, "agent-kured-former")
+	c.kubelet()
+	const lock = "weave.works/kured-node-lock"
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kured-former", Annotations: map[string]string{lock: `{"nodeID":"elsewhere"}`}}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"name": d.Name}}
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
+	d.Spec.Template.Spec.HostPID = true
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kured", Image: "ghcr.io/kubereboot/kured"}}
+	sets := c.admin.AppsV1().DaemonSets("kube-system")
+	made, err := sets.Create(t.Context(), d, metav1.CreateOptions{})
+	c.must(err)
+	t.Cleanup(func() { c.must(sets.Delete(context.Background(), d.Name, metav1.DeleteOptions{})) })
+	made.Status.ObservedGeneration, made.Status.CurrentNumberScheduled = made.Generation, 1
+	_, err = sets.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
+	c.must(err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(made, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	pod.Spec.NodeName = c.node
+	_, err = c.admin.CoreV1().Pods("kube-system").Create(t.Context(), pod, metav1.CreateOptions{})
+	c.must(err)
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("the reason is OtherRebootManager", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	if status.Step != v1alpha1.StepLocking || !strings.Contains(status.Message, "kured holds its lock for node elsewhere") {
+		t.Errorf("status %+v", status)
+	}
+	c.must(c.admin.CoreV1().Pods("kube-system").Delete(t.Context(), pod.Name, *metav1.NewDeleteOptions(0)))
+	c.awaitStep(v1alpha1.StepIdle)
+	c.checkFree()
+}
+
 // TestFLUOIsReadLive checks that a node does not begin when FLUO has annotated it for a
 // reboot, unless a person ignores the check.
 func TestFLUOIsReadLive(t *testing.T) {

@@ -103,7 +103,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 }
 
 // completionTimeout is how long a person waits after the Tab key.
-const completionTimeout = 3 * time.Second
+var completionTimeout = 3 * time.Second
 
 // completeName offers the names of objects for the one argument of a verb.
 func (p *program) completeName(names func(context.Context, *reader) ([]string, error)) cobra.CompletionFunc {

@@ -235,18 +235,18 @@ func TestTerminalLimitsRedraws(t *testing.T) {
 	c, config, args := minorCluster(t)
 	s := openTerminal(t, config, 100, 30, nil, append(args, "--yes")...)
 	s.await("0 of 3 nodes done")
-	s.mu.Lock()
-	before := s.frames
-	s.mu.Unlock()
-	began := time.Now()
-	changes := 0
-	for ; time.Since(began) < 2*time.Second; changes++ {
+	drawn := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.frames
+	}
+	began, before, changes := time.Now(), drawn(), 0
+	// On a busy machine the second picture takes longer.
+	for ; time.Since(began) < 2*time.Second || drawn()-before < 2 && time.Since(began) < time.Minute; changes++ {
 		c.statuses["cp-1"].Steps = nil // otherwise there would soon be more than the API allows
 		c.setStep("cp-1", []v1alpha1.Step{v1alpha1.StepStaging, v1alpha1.StepWaiting}[changes%2], "", "")
 	}
-	s.mu.Lock()
-	frames, limit := s.frames-before, int(10*time.Since(began).Seconds())
-	s.mu.Unlock()
+	frames, limit := drawn()-before, int(10*time.Since(began).Seconds())
 	if frames > limit || frames < 2 {
 		t.Errorf("%d changes caused %d redraws in %s, want 2 to %d", changes, frames, time.Since(began), limit)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -65,6 +66,12 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 	defer tick.Stop()
 	for unreachable, changed := false, true; ; {
 		o := watch.objects()
+		if ended, _ := outcome(o, f.Upgrade); ended {
+			// Watches of two kinds have no common order: the last changes of nodes may not be here yet.
+			if list, err := f.Kinds.NodeUpgrades.List(limited, metav1.ListOptions{}); err == nil {
+				o.NodeUpgrades = list.Items
+			}
+		}
 		if ended, err := f.show(o, unreachable, changed); ended || err != nil {
 			return err
 		}

@@ -87,6 +87,26 @@ func TestRunEndsWithTheUpgrade(t *testing.T) {
 	}
 }
 
+// TestLastFrameHasNodesAsTheyEnded checks that nodes which changed before the upgrade ended are
+// shown so, although the watch of the upgrade was faster than that of the nodes.
+func TestLastFrameHasNodesAsTheyEnded(t *testing.T) {
+	f, shown, first := newFollower(t)
+	n := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w-1"}}
+	n.Spec.Upgrade = &v1alpha1.UpgradeReference{Name: "u", UID: string(first.Upgrades[0].UID)}
+	n.Spec.Version = "v1.34.4"
+	if _, err := f.Kinds.NodeUpgrades.Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Kinds.NodeUpgrades.Delete(context.Background(), "w-1", metav1.DeleteOptions{}) })
+	first.Upgrades[0].Status.Outcome = v1alpha1.OutcomeSucceeded
+	if err := f.Run(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if nodes := shown.last().Objects.NodeUpgrades; len(nodes) != 1 {
+		t.Errorf("the last frame has %d nodes, want 1", len(nodes))
+	}
+}
+
 func TestRunEndsAtItsTimeout(t *testing.T) {
 	f, shown, first := newFollower(t)
 	f.Timeout = 300 * time.Millisecond

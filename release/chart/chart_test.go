@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -21,10 +22,12 @@ const root = "../.."
 
 type object = unstructured.Unstructured
 
+var files = sync.OnceValues(func() ([]*loader.BufferedFile, error) { return assemble(root, "dev", "") })
+
 // load returns the chart as `make chart` writes it.
 func load(t *testing.T) *chart.Chart {
 	t.Helper()
-	files, err := assemble(root, "dev", "")
+	files, err := files()
 	if err != nil {
 		t.Fatal(err)
 	}

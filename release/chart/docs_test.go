@@ -8,8 +8,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"sigs.k8s.io/yaml"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```$")
@@ -125,7 +123,7 @@ func valuesIn(t *testing.T, document string) (string, bool) {
 // TestPagesObjects asks a real API server to accept each object of kubectl-upgrade that the
 // README and docs/install.md show.
 func TestPagesObjects(t *testing.T) {
-	config := apitest.Start(t)
+	config := freshServer(t)
 	kubectl(t, config, "apply", "--server-side", "-k", root+"/manifests/crd")
 	kubectl(t, config, "wait", "--for=condition=Established", "crd", "--all")
 	objects := 0

@@ -22,7 +22,7 @@ type release struct {
 
 func newRelease(t *testing.T) release {
 	t.Helper()
-	return release{t: t, config: apitest.Start(t)}
+	return release{t: t, config: freshServer(t)}
 }
 
 // action returns what an action needs. Each has its own, as each call of helm does: it

@@ -12,10 +12,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
+func TestMain(m *testing.M) { apitest.Main(m) }
+
+// freshServer returns an API server with nothing of ours. The test runs beside others.
+func freshServer(t *testing.T) *rest.Config {
+	t.Helper()
+	t.Parallel()
+	return apitest.Fresh(t, func(*rest.Config) {})
+}
+
 // TestServerAccepts asks a real API server to accept all objects: those of manifests/ with all
 // components, and those of the chart with all values. KUBE_ASSETS selects the server's version.
 func TestServerAccepts(t *testing.T) {
-	config := apitest.Start(t)
+	config := freshServer(t)
 	t.Log(kubectl(t, config, "version"))
 	values := mirror("own")
 	for _, component := range allComponents(t) {
@@ -50,7 +59,7 @@ func withoutOperator(text string) string {
 
 // TestKustomize runs the commands of docs/install.md for kustomize.
 func TestKustomize(t *testing.T) {
-	config := apitest.Start(t)
+	config := freshServer(t)
 	out := kubectl(t, config, "apply", "--server-side", "-k", root+"/manifests")
 	if count := strings.Count(out, "serverside-applied"); count != len(parse(t, built(t))) {
 		t.Errorf("%d objects were applied:\n%s", count, out)

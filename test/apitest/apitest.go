@@ -1,54 +1,63 @@
 package apitest
 
 import (
+	"flag"
 	"os"
-	"sync"
+	"strconv"
 	"testing"
 
 	"k8s.io/client-go/rest"
 )
 
-// shared is the server of a package whose TestMain is Main. It starts with the
-// first test that asks for it.
-var shared struct {
-	sync.Mutex
-	on     bool
-	server *server
-	err    error
-}
-
-// Main runs a package's tests with one API server among them.
+// Main runs a package's tests with API servers among them.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
 // Run is Main for a TestMain that has more to do; it returns the exit code.
 func Run(m *testing.M) int {
 	shared.on = true
-	code := m.Run()
-	if shared.server != nil {
-		shared.server.stop()
+	// Tests with an API server mostly wait, so their number does not depend on that of CPUs.
+	if err := flag.Set("test.parallel", strconv.Itoa(maxServers)); err != nil {
+		panic(err) // the flag is gone from package testing
 	}
+	code := m.Run()
+	shared.stop()
 	return code
 }
 
-// Start returns the configuration of a cluster administrator: of the package's
-// server where TestMain is Main, otherwise of one for this test alone.
+// Start returns the configuration of a cluster administrator. Where TestMain is Main, the server
+// is one of the package's, and no other test uses it until this one ends; otherwise it is one
+// for this test alone.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
+	return rest.CopyConfig(start(t).config)
+}
+
+// Fresh is Start for a server that has nothing but what setup made, which is called once for each
+// server. All tests of a package that call Fresh have the same setup.
+func Fresh(t testing.TB, setup func(*rest.Config)) *rest.Config {
+	t.Helper()
+	s := start(t)
+	if err := s.reset(func() { setup(rest.CopyConfig(s.config)) }); err != nil {
+		t.Fatal(err)
+	}
+	return rest.CopyConfig(s.config)
+}
+
+func start(t testing.TB) *server {
+	t.Helper()
+	Path(t, "kube-apiserver")
 	if !shared.on {
 		s, err := newServer()
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.stop)
-		return rest.CopyConfig(s.config)
+		return s
 	}
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = newServer()
+	one, err := shared.take(t.Name())
+	t.Cleanup(func() { shared.give(one) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return rest.CopyConfig(shared.server.config)
+	return one.server
 }

@@ -52,3 +52,69 @@ func TestMissingProgramNamesTheTarget(t *testing.T) {
 		t.Errorf("got %v, want one line that names the make target", err)
 	}
 }
+
+// TestFreshServerHasNothingOfOtherTests checks that what a test creates, changes or deletes is
+// not there, or there again, for the next.
+func TestFreshServerHasNothingOfOtherTests(t *testing.T) {
+	setups := 0
+	setup := func(config *rest.Config) {
+		setups++
+		_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(context.Background(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "changed"}, Data: map[string]string{"is": "as it was"}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		deleted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}}
+		if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(context.Background(), deleted, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		maps := kubernetes.NewForConfigOrDie(Fresh(t, setup)).CoreV1().ConfigMaps("default")
+		list, err := maps.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, one := range list.Items {
+			got[one.Name] = one.Data["is"]
+		}
+		if got["changed"] != "as it was" || len(got) != 2 || setups != 1 {
+			t.Errorf("got %v after %d setups, want the ConfigMaps changed and deleted of one setup", got, setups)
+		}
+		list.Items[0].Data = map[string]string{"is": "another"}
+		if _, err := maps.Update(t.Context(), &list.Items[0], metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := maps.Delete(t.Context(), list.Items[1].Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestServersAreShared checks that subtests have their test's server, and tests that run at the
+// same time different ones.
+func TestServersAreShared(t *testing.T) {
+	first := Start(t).Host
+	t.Run("sub", func(t *testing.T) {
+		if again := Start(t).Host; again != first {
+			t.Errorf("got %s, want its test's %s", again, first)
+		}
+	})
+	other, err := shared.take("another test")
+	if err != nil || other.server.config.Host == first {
+		t.Fatalf("got %v (%v), want another server than %s", other, err, first)
+	}
+	shared.give(other)
+	next, err := shared.take("the next test")
+	if err != nil || next != other {
+		t.Errorf("got %v (%v), want the server that was given back", next, err)
+	}
+	shared.give(next)
+	if servers := len(shared.all); servers != 2 {
+		t.Errorf("got %d servers, want 2", servers)
+	}
+}

@@ -3,13 +3,15 @@
 // no controllers, no scheduler and no nodes; RBAC, the Node authorizer and
 // NodeRestriction are on, so that a test may impersonate who it likes.
 //
-// A package's tests share one server:
+// A package's tests share servers:
 //
 //	func TestMain(m *testing.M) { apitest.Main(m) }
 //
 //	func TestX(t *testing.T) { config := apitest.Start(t) … }
 //
-// Objects are cluster-wide and outlive a test, so a test names its own. The
+// A server belongs to one test at a time: tests that run one after the other
+// share one, and of those that call t.Parallel six run at once. With Start,
+// objects outlive a test, so a test names its own; with Fresh, they do not. The
 // programs come from KUBE_ASSETS, a list of folders as in PATH, or else from
-// the lab's cache. A test that does not find them fails; it is never skipped.
+// the lab's cache. A test that does not find them fails; only -short skips it.
 package apitest

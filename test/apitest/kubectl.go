@@ -29,9 +29,5 @@ func Kubeconfig(t testing.TB, config *rest.Config) string {
 // Kubectl returns a kubectl for the server, not started yet.
 func Kubectl(t testing.TB, config *rest.Config, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := Program("kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig=" + Kubeconfig(t, config), "--cache-dir=" + t.TempDir()}, args...)...)
+	return exec.CommandContext(t.Context(), Path(t, "kubectl"), append([]string{"--kubeconfig=" + Kubeconfig(t, config), "--cache-dir=" + t.TempDir()}, args...)...)
 }

@@ -19,6 +19,7 @@ type Own struct {
 // StartOwn starts a server with further flags of kube-apiserver. It ends with the test.
 func StartOwn(t testing.TB, flags ...string) *Own {
 	t.Helper()
+	Path(t, "kube-apiserver")
 	s, err := newServer(flags...)
 	if err != nil {
 		t.Fatal(err)

@@ -3,10 +3,12 @@ package apitest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -75,12 +77,16 @@ func (p *process) stop() {
 	<-p.done
 }
 
-func freePort() (string, error) {
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
+// FreePort returns a port of loopback that no program listens on. It is below those that the kernel
+// gives to connections (32768 and more on Linux): one of them could take it before the test does.
+func FreePort() (string, error) {
+	var err error
+	for range 100 {
+		port := strconv.Itoa(10000 + rand.IntN(22000))
+		var listener net.Listener
+		if listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+port); err == nil {
+			return port, listener.Close()
+		}
 	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, err
+	return "", fmt.Errorf("looking for a free port: %w", err)
 }

@@ -5,7 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 )
+
+// Path returns the path of a program that a test needs. With -short, as `make check` runs tests,
+// the test is skipped.
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("it needs %s", name)
+	}
+	path, err := Program(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // Program returns the path of etcd, kube-apiserver or kubectl.
 func Program(name string) (string, error) {

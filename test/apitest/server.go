@@ -26,6 +26,7 @@ type server struct {
 	processes []*process
 	etcd      string // the address of its clients' port
 	config    *rest.Config
+	baseline  map[string]pair // what was in etcd after the setup of Fresh
 }
 
 // newServer starts a server. flags are further flags of kube-apiserver.
@@ -47,11 +48,11 @@ func newServer(flags ...string) (*server, error) {
 }
 
 func (s *server) startEtcd() (endpoint string, err error) {
-	clientPort, err := freePort()
+	clientPort, err := FreePort()
 	if err != nil {
 		return "", err
 	}
-	peerPort, err := freePort()
+	peerPort, err := FreePort()
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +85,7 @@ func healthy(endpoint string) bool {
 }
 
 func (s *server) startAPIServer(flags []string) error {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return err
 	}

@@ -185,10 +185,7 @@ func TestInhibitionInDocs(t *testing.T) {
 
 // TestComponent checks that kustomize takes the component beside manifests.
 func TestComponent(t *testing.T) {
-	kubectl, err := apitest.Program("kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubectl := apitest.Path(t, "kubectl")
 	// Outside of the checkout, and without symbolic links on the way to it.
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

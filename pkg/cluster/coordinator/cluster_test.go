@@ -62,13 +62,11 @@ func (i *index) offer(versions ...string) {
 	}
 }
 
-// newCluster starts an API server with our CRDs and the coordinator's manifests, so that
-// tests run with its real rights.
+// newCluster returns a cluster with our CRDs and the coordinator's manifests, so that tests run
+// with its real rights.
 func newCluster(t *testing.T, nodes ...string) *cluster {
-	c := &cluster{T: t, config: apitest.Start(t)}
-	apitest.InstallCRDs(t, c.config)
-	c.apply("-f", "../../../manifests/namespace.yaml")
-	c.apply("-k", "../../../manifests/coordinator")
+	t.Helper()
+	c := &cluster{T: t, config: coordinator.FreshServer(t)}
 	c.kube = kubernetes.NewForConfigOrDie(c.config)
 	ours, err := kube.NewKinds(c.config)
 	c.must(err)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,23 +16,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // newWriter returns a coordinator that can write to a real API server.
 func newWriter(t *testing.T) *Coordinator {
-	config := apitest.Start(t)
-	apitest.InstallCRDs(t, config)
+	t.Helper()
+	config := FreshServer(t)
 	ours, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		t.Fatal(err)
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}
-	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	return &Coordinator{kube: kube, slots: slot.New(kube.CoordinationV1().Leases(v1alpha1.Namespace), kube.CoreV1().Nodes()), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler), writers: 1}

@@ -59,35 +59,44 @@ func (c *cluster) setReady() {
 	c.ready.Add(1)
 }
 
+// newCluster makes the test run beside others: each has a server of its own, and mostly waits.
 func newCluster(t *testing.T, node string) *cluster {
 	t.Helper()
-	config := apitest.Start(t)
-	apitest.InstallCRDs(t, config)
-	c := &cluster{t: t, config: config, node: node, host: newFakeHost(), stop: func() {}, readyWithin: time.Hour}
-	c.admin = kubernetes.NewForConfigOrDie(config)
-	ours, err := kube.NewKinds(config)
-	c.must(err)
-	c.ours, c.slots = ours, slotsOf(c.admin)
+	t.Parallel()
+	config := apitest.Fresh(t, func(config *rest.Config) { setup(t, config) })
+	c := clusterOf(t, config)
+	c.node, c.host, c.stop, c.readyWithin = node, newFakeHost(), func() {}, time.Hour
 	c.host.onReboot, c.host.onSoftReboot = c.boot, c.bootSoftly
 	c.host.onRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
-	manifests := filepath.Join(apitest.Root(t), "manifests")
-	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
-	c.kubectl("apply", "-k", filepath.Join(manifests, "agent"))
-	c.kubectl("apply", "-k", filepath.Join(manifests, "admission"))
 	c.host.dir = t.TempDir()
 	c.createNode()
-	c.createUpgrade()
-	c.createKubeadmConfig()
 	t.Cleanup(func() {
 		c.kill()
-		if err := c.slots.Abandon(context.Background(), c.owner); err != nil {
-			t.Error(err)
-		}
 		if t.Failed() {
 			t.Log(c.log.String())
 		}
 	})
 	return c
+}
+
+func clusterOf(t *testing.T, config *rest.Config) *cluster {
+	c := &cluster{t: t, config: config, admin: kubernetes.NewForConfigOrDie(config)}
+	ours, err := kube.NewKinds(config)
+	c.must(err)
+	c.ours, c.slots = ours, slotsOf(c.admin)
+	return c
+}
+
+// setup makes what is in every cluster.
+func setup(t *testing.T, config *rest.Config) {
+	c := clusterOf(t, config)
+	apitest.InstallCRDs(t, config)
+	manifests := filepath.Join(apitest.Root(t), "manifests")
+	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
+	c.kubectl("apply", "-k", filepath.Join(manifests, "agent"))
+	c.kubectl("apply", "-k", filepath.Join(manifests, "admission"))
+	c.createUpgrade()
+	c.createKubeadmConfig()
 }
 
 func (c *cluster) must(err error) {

@@ -104,7 +104,7 @@ func (n *node) write(path, text string) {
 func (n *node) start(cluster string) {
 	n.t.Helper()
 	pki := n.l.At(defaultPKI)
-	n.process = exec.Command(program(n.t, "etcd"), "--name="+n.name, "--data-dir="+n.dataDir(),
+	n.process = exec.Command(apitest.Path(n.t, "etcd"), "--name="+n.name, "--data-dir="+n.dataDir(),
 		"--listen-client-urls="+n.client, "--advertise-client-urls="+n.client, "--client-cert-auth=true",
 		"--cert-file="+pki+"/server.crt", "--key-file="+pki+"/server.key", "--trusted-ca-file="+pki+"/ca.crt",
 		"--listen-peer-urls="+n.peer, "--initial-advertise-peer-urls="+n.peer, "--initial-cluster="+cluster,
@@ -164,23 +164,13 @@ func (n *node) dial() *clientv3.Client {
 	return client
 }
 
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := apitest.Program(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func freeURL(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := apitest.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	return "https://" + listener.Addr().String()
+	return "https://127.0.0.1:" + port
 }
 
 // authority is etcd's own, as kubeadm makes one.

@@ -54,10 +54,7 @@ func TestRestore(t *testing.T) {
 // restore runs the page's commands, with this node's values.
 func (n *node) restore(file, cluster string) {
 	n.t.Helper()
-	etcdutl, err := apitest.Program("etcdutl")
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	etcdutl := apitest.Path(n.t, "etcdutl")
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", block(n.t, "# 2 restore"))
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(etcdutl)+":"+os.Getenv("PATH"),
 		"SNAPSHOT="+file, "DATA="+n.dataDir(), "NAME="+n.name, "PEER="+n.peer, "CLUSTER="+cluster)
@@ -80,7 +77,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.destroy()
-	cmd := exec.Command(program(t, "etcdutl"), "snapshot", "restore", path, "--data-dir", n.dataDir())
+	cmd := exec.Command(apitest.Path(t, "etcdutl"), "snapshot", "restore", path, "--data-dir", n.dataDir())
 	if printed, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(printed), "sha256") {
 		t.Errorf("%v\n%s", err, printed)
 	}

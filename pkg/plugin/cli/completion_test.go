@@ -16,7 +16,7 @@ import (
 // TestCompletionThroughKubectl installs the plugin and its completion script as the
 // help says, and lets a real kubectl run both.
 func TestCompletionThroughKubectl(t *testing.T) {
-	bin := t.TempDir()
+	bin, kubectl := t.TempDir(), apitest.Path(t, "kubectl")
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v1.2.3", "-o", bin, "./cmd/kubectl-upgrade")
 	build.Dir = apitest.Root(t)
 	if text, err := build.CombinedOutput(); err != nil {
@@ -29,10 +29,6 @@ func TestCompletionThroughKubectl(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(bin, "kubectl_complete-upgrade"), script.Bytes(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	kubectl, err := apitest.Program("kubectl")
-	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

@@ -54,10 +54,7 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("listing the scripts: got %d, error %v", len(files), err)
 	}
-	kubectl, err := apitest.Program("kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubectl := apitest.Path(t, "kubectl")
 	config := apitest.Start(t)
 	kubeconfig := apitest.Kubeconfig(t, config)
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,42 @@
+package coordinator
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+)
+
+func TestMain(m *testing.M) {
+	http.DefaultTransport = offline{http.DefaultTransport}
+	apitest.Main(m)
+}
+
+// offline keeps coordinators from reading the default source.
+type offline struct{ loopback http.RoundTripper }
+
+func (o offline) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasPrefix(r.URL.Host, "127.0.0.1:") {
+		return o.loopback.RoundTrip(r)
+	}
+	return nil, errors.New("the test is offline")
+}
+
+// FreshServer returns an API server with our kinds and the coordinator's manifests, and nothing
+// else. The test runs beside others: each has a server of its own, and mostly waits.
+func FreshServer(t *testing.T) *rest.Config {
+	t.Helper()
+	t.Parallel()
+	return apitest.Fresh(t, func(config *rest.Config) {
+		apitest.InstallCRDs(t, config)
+		for _, manifests := range [][]string{{"-f", "../../../manifests/namespace.yaml"}, {"-k", "../../../manifests/coordinator"}} {
+			if out, err := apitest.Kubectl(t, config, append([]string{"apply"}, manifests...)...).CombinedOutput(); err != nil {
+				t.Fatalf("kubectl apply %s: %v\n%s", manifests, err, out)
+			}
+		}
+	})
+}

@@ -1,4 +1,4 @@
-// Package purity checks that the packages which decide do no I/O and read no clock.
+// Package purity checks that the packages which decide do no I/O, read no clock and start no goroutine.
 package purity
 
 import (
@@ -86,6 +86,9 @@ func impurities(t *testing.T, path string) []string {
 				found = append(found, "calls "+name.Name)
 			}
 		}
+		if _, ok := n.(*ast.GoStmt); ok {
+			found = append(found, "starts a goroutine")
+		}
 		selector, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
@@ -101,7 +104,7 @@ func impurities(t *testing.T, path string) []string {
 // TestImpuritiesAreFound checks that the check finds impurities.
 func TestImpuritiesAreFound(t *testing.T) {
 	got := strings.Join(impurities(t, filepath.Join("testdata", "impure.go")), "; ")
-	want := "imports net/http; imports os; imports k8s.io/client-go/rest; uses time.Now; calls println"
+	want := "imports net/http; imports os; imports k8s.io/client-go/rest; uses time.Now; calls println; starts a goroutine"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

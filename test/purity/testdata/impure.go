@@ -15,4 +15,6 @@ var (
 	_ rest.Config
 )
 
-func init() { println() }
+func init() { println(); go main() }
+
+func main() {}

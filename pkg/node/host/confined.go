@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -101,7 +103,11 @@ func (c *Client) awaitConfined(ctx context.Context, unit string) (end confinedEn
 		return end, err
 	}
 	end.result, _ = service["Result"].Value().(string)
+	end.code, _ = service["ExecMainCode"].Value().(int32)
 	end.status, _ = service["ExecMainStatus"].Value().(int32)
+	if peak, known := service["MemoryPeak"].Value().(uint64); known && peak != math.MaxUint64 {
+		end.peak = peak
+	}
 	return end, nil
 }
 
@@ -269,11 +275,18 @@ func (f *confinedOutputs) close() {
 	}
 }
 
-// confinedEnd is how a confined unit ended (systemd.exec(5), $SERVICE_RESULT and
-// $EXIT_STATUS).
+// confinedEnd is how a confined unit ended (systemd.exec(5), $SERVICE_RESULT, and $EXIT_CODE and
+// $EXIT_STATUS as numbers of waitid(2)).
 type confinedEnd struct {
-	result string
-	status int32
+	result       string
+	code, status int32
+	peak         uint64 // the most memory that it used; zero: that is not known, as before systemd 255
+}
+
+// ownSignals are the signals that end a program because of what it does itself. Any other comes
+// from somebody else: a person, or the kernel when the node's memory runs out.
+var ownSignals = []unix.Signal{
+	unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGSEGV, unix.SIGSYS, unix.SIGTRAP, unix.SIGXFSZ,
 }
 
 // Exit statuses of systemd.exec(5) for what went wrong before the program ran. EXEC is the
@@ -283,6 +296,9 @@ const (
 	lastSetupStatus  = 245
 	execStatus       = 203
 )
+
+// exited is the code of a process that ended by itself, CLD_EXITED of waitid(2).
+const exited = 1
 
 // result returns the standard output, or the error that the end and the outputs tell.
 func (f *confinedOutputs) result(end confinedEnd, stderr io.Writer) (string, error) {
@@ -298,18 +314,22 @@ func (f *confinedOutputs) result(end confinedEnd, stderr io.Writer) (string, err
 	switch {
 	case long || longErrors:
 		return "", failure("it prints more than %d KiB", confinedOutput>>10)
-	case end.result == "success":
+	case end.result == "success" && end.code == exited:
 		return stdout, nil
 	case end.result == "timeout":
 		return "", failure("it did not end within %s, and was stopped", confinedTime)
-	case end.result == "oom-kill":
+	case end.result == "oom-kill" && end.peak >= confinedMemory:
 		return "", failure("it needs more than %d MiB of memory, and was killed", confinedMemory>>20)
-	case end.result == "signal" || end.result == "core-dump":
+	case end.code > exited && slices.Contains(ownSignals, unix.Signal(end.status)):
 		return "", failure("it was killed by the signal %s%s", unix.SignalName(unix.Signal(end.status)), said)
 	case end.result == "exit-code" && (end.status < firstSetupStatus || end.status > lastSetupStatus || end.status == execStatus):
 		return "", failure("it ended with the exit status %d%s", end.status, said)
 	}
-	return "", fmt.Errorf("the unit that confines programs of images could not be set up: %s, status %d (systemd.exec(5)); its journal on the node may say why", end.result, end.status)
+	what := fmt.Sprintf("could not be set up: %s, status %d (systemd.exec(5)); its journal on the node may say why", end.result, end.status)
+	if end.code > exited {
+		what = fmt.Sprintf("was stopped by the signal %s, which its program did not cause: %s", unix.SignalName(unix.Signal(end.status)), end.result)
+	}
+	return "", fmt.Errorf("the unit that confines programs of images %s", what)
 }
 
 // lastSaid returns the end of a sentence with the line of a standard error that says most:

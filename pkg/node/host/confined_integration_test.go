@@ -127,6 +127,35 @@ func TestConfinedProgramFails(t *testing.T) {
 	}
 }
 
+// TestConfinedProgramIsKilled checks that a program that somebody kills is not at fault.
+func TestConfinedProgramIsKilled(t *testing.T) {
+	file, err := os.Open("/confined.raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for _, signal := range []string{"SIGKILL", "SIGTERM"} {
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			for range 100 {
+				time.Sleep(100 * time.Millisecond)
+				kill := exec.Command("systemctl", "kill", "--signal", signal, "kubectl-upgrade-confined-*")
+				units, _ := exec.Command("systemctl", "list-units", "--plain", "--no-legend", "--state", "running", "kubectl-upgrade-confined-*").Output()
+				if len(units) > 0 && kill.Run() == nil {
+					return
+				}
+			}
+		}()
+		out, err := host.RunConfined(t.Context(), host.Confined{Image: file, Program: "usr/bin/tries", Args: []string{"sleep"}})
+		<-killed
+		var failed *host.ProgramFailure
+		if err == nil || errors.As(err, &failed) || !strings.Contains(err.Error(), signal) {
+			t.Errorf("%s: %q %v, want an error of the unit", signal, out, err)
+		}
+	}
+}
+
 // TestConfinedProgramWorks checks that a script, its neighbours in the image, and the
 // standard input work, and that the open file is the one that is mounted.
 func TestConfinedProgramWorks(t *testing.T) {

@@ -212,7 +212,7 @@ func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 		status.Step = v1alpha1.StepVerifying
 	case v1alpha1.StepVerifying:
 		n.Ready = true
-		if spec.Type != v1alpha1.TypeReboot {
+		if spec.Version != "" { // a Reboot has none, nor has an order that was taken back meanwhile
 			n.Kubelet = spec.Version
 		}
 		status.Step = v1alpha1.StepUncordoning

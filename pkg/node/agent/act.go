@@ -66,6 +66,9 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation, ask func(cont
 	if err := a.checkAbandoned(ctx, o); err != nil {
 		return err
 	}
+	if a.rebootTriedAt.IsZero() || a.rebootTriedAt.After(o.Now) { // after: the clock was ahead
+		a.rebootTriedAt = o.Now
+	}
 	if err := ask(ctx); err != nil {
 		a.rebootProblem = err.Error()
 		return err

@@ -132,7 +132,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 	a.failingWrite = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
-		a.rebootAt, a.rebootProblem, a.drained = time.Time{}, "", nil
+		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.drained = time.Time{}, time.Time{}, "", nil
 	}
 	t := Transition{
 		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,

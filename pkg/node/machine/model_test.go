@@ -60,6 +60,7 @@ type model struct {
 	busFails      verb.Verb // the system bus fails once, when this is started
 	pulled        bool      // the container images are present
 	snapshots     int       // snapshots of etcd
+	rebootTriedAt time.Time
 	rebootAskedAt time.Time
 	drained       *Drain
 
@@ -149,7 +150,7 @@ func (m *model) observe() Observation {
 		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
 		Slot:  Slot{Reserved: map[bool]string{true: "slot-0"}[m.reserved], Held: m.held},
 		Work:  maps.Clone(m.work),
-		Drain: m.drained, RebootAskedAt: m.rebootAskedAt, RebootProblem: m.rebootProblem,
+		Drain: m.drained, RebootTriedAt: m.rebootTriedAt, RebootAskedAt: m.rebootAskedAt, RebootProblem: m.rebootProblem,
 	}
 	if snapshot := m.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", m.snapshots)}
@@ -410,6 +411,9 @@ func (m *model) mountsChecked() bool {
 
 // reboot reboots the node by one of the methods that do so.
 func (m *model) reboot(method v1alpha1.Method) {
+	if m.rebootTriedAt.Before(m.state.Since) {
+		m.rebootTriedAt = m.now
+	}
 	if m.rebootProblem != "" {
 		return
 	}
@@ -498,7 +502,7 @@ func (m *model) rollBack() bool {
 // crash restarts the agent.
 func (m *model) crash() {
 	m.state, m.started = m.persisted, m.now
-	m.rebootAskedAt, m.drained = time.Time{}, nil
+	m.rebootTriedAt, m.rebootAskedAt, m.drained = time.Time{}, time.Time{}, nil
 }
 
 // loseState deletes the NodeUpgrade, creates it again and replaces the agent.

@@ -47,8 +47,9 @@ type Observation struct {
 	KubeletRefused string
 	// Drain is the progress after the last round. Nil means that there was none yet.
 	Drain *Drain
-	// RebootAskedAt is when this agent requested the reboot. Zero means that it did
-	// not.
+	// RebootTriedAt is when this agent first tried to request the reboot, and RebootAskedAt when
+	// it did so last. Zero means that it did not.
+	RebootTriedAt time.Time
 	RebootAskedAt time.Time
 	// RebootProblem is why the host refused the last request for it.
 	RebootProblem string

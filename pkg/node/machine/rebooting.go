@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -39,11 +40,13 @@ func (s State) doReboot() Do {
 }
 
 // rebooting requests the reboot, and once more after RebootWithin: the call may succeed
-// without effect.
+// without effect. Only then it fails: time in which nothing was requested, because the host or
+// the API server did not answer, does not count.
 func rebooting(s State, o Observation) (State, Action) {
-	again, limit := deadline(s, o, RebootWithin), deadline(s, o, 2*RebootWithin)
+	again := askRebootAgainAt(s, o)
+	limit := latest(again, o.RebootAskedAt).Add(RebootWithin)
 	s = s.giveUpSoftReboot(o)
-	ask := o.RebootAskedAt.Before(s.Since) || !o.Now.Before(again) && o.RebootAskedAt.Before(again)
+	ask := o.RebootAskedAt.Before(s.Since) || o.RebootAskedAt.After(o.Now) || !o.Now.Before(again) && o.RebootAskedAt.Before(again)
 	refused := ""
 	if o.RebootProblem != "" {
 		s, refused = s.withReason(v1alpha1.ReasonRebootFailed, o.RebootProblem), ": "+o.RebootProblem
@@ -53,7 +56,7 @@ func rebooting(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case ask && abandoned(s, o):
 		return abortWithdrawn(s, o)
-	case !o.Now.Before(limit):
+	case !o.Now.Before(limit) && (!o.RebootAskedAt.Before(again) || o.RebootProblem != ""):
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node has not rebooted %s after the request%s", 2*RebootWithin, refused))
 	case ask:
 		s = s.forbidSoftReboot(o)
@@ -62,6 +65,15 @@ func rebooting(s State, o Observation) (State, Action) {
 		return s, wakeAt(again)
 	}
 	return s, wakeAt(limit)
+}
+
+// askRebootAgainAt returns when the reboot is requested once more.
+func askRebootAgainAt(s State, o Observation) time.Time {
+	first := o.RebootTriedAt
+	if first.Before(s.Since) || first.After(o.Now) {
+		first = o.Now
+	}
+	return first.Add(RebootWithin)
 }
 
 // rebooted reports whether this upgrade, a Reboot, has rebooted the node. It does so
@@ -114,7 +126,7 @@ func (s State) giveUpSoftReboot(o Observation) State {
 		return s
 	case s.booted(o) && o.Host.Merged != o.Host.Active:
 		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the soft reboot did not merge %s", o.Host.Active))
-	case !s.booted(o) && !o.Now.Before(deadline(s, o, RebootWithin)):
+	case !s.booted(o) && !o.Now.Before(askRebootAgainAt(s, o)):
 		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the node has not soft-rebooted %s after the request", RebootWithin))
 	}
 	return s

@@ -1,0 +1,46 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// TestRebootLimitsCountFromRequest checks that a reboot, soft or not, has RebootWithin from each of
+// its two requests, however long the host or the API server did not answer before.
+func TestRebootLimitsCountFromRequest(t *testing.T) {
+	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return since.Add(d) }
+	for name, test := range map[string]struct {
+		now, tried, asked time.Duration // after since; 0: never
+		refused           string
+		want              Do
+		fails             bool
+	}{
+		"the API server did not answer for 11 minutes":    {now: 11 * time.Minute, want: DoSoftReboot},
+		"requested a second ago, after 5 minutes":         {now: 5 * time.Minute, tried: 299 * time.Second, asked: 299 * time.Second},
+		"requested 5 minutes ago":                         {now: 6 * time.Minute, tried: time.Minute, asked: time.Minute, want: DoReboot},
+		"requested, then the host was unread for an hour": {now: time.Hour, tried: time.Minute, asked: time.Minute, want: DoReboot},
+		"requested again a moment ago, after an hour":     {now: time.Hour, tried: time.Minute, asked: 59 * time.Minute},
+		"requested again 5 minutes ago":                   {now: time.Hour, tried: time.Minute, asked: 55 * time.Minute, fails: true},
+		"refused for 10 minutes":                          {now: 11 * time.Minute, tried: time.Minute, refused: "held by apt", fails: true},
+		"requested while the clock was a day ahead":       {now: time.Minute, tried: 24 * time.Hour, asked: 24 * time.Hour, want: DoSoftReboot},
+	} {
+		s, o := atLastCheck(since)
+		s.Step, s.Method, s.RebootedFrom = v1alpha1.StepRebooting, v1alpha1.MethodSoftReboot, "boot-0"
+		o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodSoftReboot
+		o.Host.RebootRequired, o.Host.Active = false, newVersion
+		o.Now, o.RebootProblem = at(test.now), test.refused
+		if test.tried != 0 {
+			o.RebootTriedAt = at(test.tried)
+		}
+		if test.asked != 0 {
+			o.RebootAskedAt = at(test.asked)
+		}
+		next, action := Next(s, o)
+		if failed := next.Step == v1alpha1.StepFailed; failed != test.fails || action.Do != test.want {
+			t.Errorf("%s: got step %s (%s) and action %q, want %q, failed %t", name, next.Step, next.Message, action.Do, test.want, test.fails)
+		}
+	}
+}

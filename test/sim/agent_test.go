@@ -17,8 +17,6 @@ type agentProgram struct {
 	program
 	node  *node
 	steps *agent.Steps
-	// slotsUnread reports whether the last list of slots was not answered.
-	slotsUnread bool
 	// measure makes a request by which the agent compares its clock.
 	measure http.RoundTripper
 }
@@ -72,10 +70,6 @@ func (w *world) startAgent(n *node) {
 	}
 	w.note("the agent of %s begins in step %q", n.name, a.steps.State().Step)
 	a.step = func() time.Duration {
-		if a.slotsUnread && a.reachable() {
-			a.kill() // a watch lists again until it has an answer; that of Steps does not
-			return 0
-		}
 		before := a.steps.State()
 		pause := a.steps.Reconcile(a.ctx)
 		w.checkSettled(a, before)
@@ -89,7 +83,7 @@ func (w *world) startAgent(n *node) {
 
 // watchSlots watches all slots or one. The first list is the most recent.
 func (a *agentProgram) watchSlots(every bool, name string) (cache.Store, func()) {
-	if a.slotsUnread = !a.reachable(); a.slotsUnread {
+	if !a.reachable() {
 		return nil, nil
 	}
 	selects := isSlot

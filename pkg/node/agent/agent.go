@@ -191,7 +191,8 @@ type Caches struct {
 }
 
 // WatchSlots begins a watch of all slots, or of the one with that name, and returns its store
-// with what the first list has, and how to end it. A nil store: the list failed.
+// with what the first list has, and how to end it. A nil store: the list failed, and the next
+// Reconcile begins it again.
 type WatchSlots func(every bool, name string) (store cache.Store, stop func())
 
 // NewSteps returns the Steps of an agent that has not begun.
@@ -203,6 +204,7 @@ func NewSteps(c Config, watch WatchSlots) *Steps {
 		if scope != (slotScope{}) {
 			store, stop := watch(scope.every, scope.name)
 			if store == nil {
+				w.scope.name = "unread" // differs from every scope, so that follow begins it again
 				return &w
 			}
 			w.store, w.stop = store, stop

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -143,5 +145,27 @@ func TestSlotWatchFollows(t *testing.T) {
 	follow(slotScope{name: "slot-2"})
 	if seen := a.slot(node, nu.Spec.Slot); seen != (machine.Slot{}) {
 		t.Errorf("another slot than the one in the order counts: %+v", seen)
+	}
+}
+
+// TestStepsListSlotsAgain checks that an agent by Steps lists slots again after a list that failed, as
+// an informer does.
+func TestStepsListSlotsAgain(t *testing.T) {
+	a, _, _ := slotAgent(t)
+	lists, want := 0, cache.NewStore(cache.MetaNamespaceKeyFunc)
+	steps := NewSteps(a.Config, func(bool, string) (cache.Store, func()) {
+		if lists++; lists == 1 {
+			return nil, nil
+		}
+		return want, func() {}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	every := slotScope{every: true}
+	if err := steps.agent.leases.follow(ctx, every); err == nil {
+		t.Error("no error although the list failed")
+	}
+	if err := steps.agent.leases.follow(t.Context(), every); err != nil || steps.agent.leases.store != want {
+		t.Errorf("the slots were not listed again, after %d lists: %v", lists, err)
 	}
 }

@@ -158,8 +158,11 @@ func noNode(r *reading, t *target) fleet.Hold {
 		fitting = "node on which an agent can run"
 	}
 	message := "this cluster has no " + fitting
-	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.eligible() && !t.unsupported(n) }) {
+	switch {
+	case slices.ContainsFunc(r.nodes, func(n *node) bool { return n.eligible() && !t.unsupported(n) }):
 		message = "nodeSelector matches no " + fitting
+	case len(r.nodes) > 0 && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.managed }):
+		message = "the UpgradePolicy's nodeSelector matches no node"
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}
 }

@@ -43,12 +43,11 @@ func (w *world) wasAbandoned(owner fleet.Owner) bool {
 	return phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted || phase == v1alpha1.PhaseStopped
 }
 
-// returnsTo reports whether a slot may go from its holder, which is in service, to a node that was
-// abandoned and is not: the holder has just taken the slot, and has not begun, or has only to free
-// it, or its Node is gone.
+// returnsTo reports whether a slot may go to a node that was abandoned and is not, from a holder
+// whose Node is gone, though its host may still work, or which was abandoned too.
 func (w *world) returnsTo(owner, holder fleet.Owner) bool {
-	n := w.node(holder.Node)
-	return w.wasAbandoned(owner) && (n == nil || n.owner() != holder || !w.outOfService(n))
+	object := w.api.objects[key{Resource: "nodes", Name: holder.Node}]
+	return w.wasAbandoned(owner) && (w.abandoned(holder) || object == nil || text(metadata(object.tree), "uid") != holder.UID)
 }
 
 // givenUp reports whether a person has abandoned the node, or had since it took its slot: that

@@ -53,14 +53,16 @@ func (c *Coordinator) withdrawSlots(ctx context.Context, reserved []fleet.Slot) 
 
 // restoreSlot restores a node's slot whose Lease is gone or does not name it. It reads the live
 // objects first, because the node may just have freed its slot, and the node that the Lease names
-// may have taken it.
+// may have taken it, or be about to begin with it: a node that was abandoned gets its slot back
+// after that.
 func (c *Coordinator) restoreSlot(ctx context.Context, lost plan.LostSlot) error {
 	took, err := c.tookSlot(ctx, lost.Name, lost.Owner)
 	if err != nil || !took {
 		return err
 	}
 	if lost.Instead != (fleet.Owner{}) {
-		if took, err := c.tookSlot(ctx, lost.Name, lost.Instead); err != nil || took {
+		u, mark, err := c.signsOf(ctx, lost.Instead)
+		if err != nil || u != nil && plan.UsesSlot(u, mark, lost.Name) {
 			return err
 		}
 	}

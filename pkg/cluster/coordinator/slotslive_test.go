@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +113,16 @@ func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
 	say("began", `{"status":{"step":"Kubeadm","observedGeneration":1}}`)
 	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: began}}})
 	holds("another node held it, which has begun", "slot-8", began)
+	for _, step := range []v1alpha1.Step{v1alpha1.StepUncordoning, v1alpha1.StepObserving, v1alpha1.StepWaiting} {
+		say("began", fmt.Sprintf(`{"status":{"step":%q}}`, step))
+		if step == v1alpha1.StepWaiting { // it has just taken the slot, and reports that next
+			if _, err := c.ours.NodeUpgrades.Patch(t.Context(), "began", types.MergePatchType, []byte(`{"spec":{"release":"Node","type":"Reboot","upgrade":{"name":"u","uid":"u"}}}`), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: began}}})
+		holds("another node holds it, in step "+string(step), "slot-8", began)
+	}
 }
 
 // TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written

@@ -147,6 +147,14 @@ func MayKeepSlot(u *v1alpha1.NodeUpgrade, hasAgent bool, slotAnnotation, slot st
 	return u.Spec.Slot == slot || u.Spec.Slot == ""
 }
 
+// UsesSlot reports whether the node's order names the slot, and the node may begin with it or has
+// not ended its attempt with it.
+func UsesSlot(u *v1alpha1.NodeUpgrade, slotAnnotation, slot string) bool {
+	phase := u.Status.Step.Info().Phase
+	began := phase != v1alpha1.PhaseInService && phase != v1alpha1.PhaseUnsupported
+	return u.Abandoned == nil && u.Spec.Slot == slot && (began || u.Spec.Release.Granted() || slotAnnotation == slot)
+}
+
 // TookSlot reports whether the node with that NodeUpgrade, and that slot annotation on
 // its Node, has taken the slot reserved for it and has not freed it. If the Lease
 // disagrees, another client deleted or changed it.

@@ -82,7 +82,7 @@ func (p *process) stop() {
 func FreePort() (string, error) {
 	var err error
 	for range 100 {
-		port := strconv.Itoa(10000 + rand.IntN(22000))
+		port := strconv.Itoa(10000 + rand.IntN(22000)) //nolint:gosec // a port is no secret
 		var listener net.Listener
 		if listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+port); err == nil {
 			return port, listener.Close()

@@ -57,8 +57,8 @@ var bugs = []bug{
 		{"pkg/node/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
 	}},
 	{"kubeadm runs ahead of a node's turn outside windows", []edit{
-		{"pkg/node/machine/kubeadm.go", "\tif !o.Gate.Open {\n", "\tif !o.Gate.Open && o.Gate.Reason == \"\" {\n"},
-		{"pkg/node/machine/kubeadm.go", ", o.Gate != nil && !o.Gate.Open:", ":"},
+		{"pkg/node/machine/kubeadm.go", "\tif o.Gate.Holds() {\n", "\tif o.Gate.Holds() && o.Gate.Reason == \"\" {\n"},
+		{"pkg/node/machine/kubeadm.go", ", o.Gate != nil && o.Gate.Holds():", ":"},
 	}},
 	{"the agent believes its watch about the release", []edit{
 		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},

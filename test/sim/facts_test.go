@@ -5,23 +5,24 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // facts are what the verb "facts" finds.
-func (n *node) facts() host.Facts {
-	f := host.Facts{
+func (n *node) facts() verb.HostFacts {
+	f := verb.HostFacts{
 		BootID: n.bootID(), Supported: true, Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
-		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
+		Kubeadm: verb.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
 	}
 	f.SoftReboots = n.softs
 	if n.joinedLater {
-		f.Kubeadm = host.KubeadmDone{}
+		f.Kubeadm = verb.KubeadmDone{}
 	}
 	if n.w.script.Soft[n.name] == softImpossible {
 		f.Node.SoftRebootProblem = "systemd is too old"
 	}
 	if n.installed[n.active] == "" {
-		f.Active = host.NoKubernetes // the symlink dangles
+		f.Active = verb.NoKubernetes // the symlink dangles
 	}
 	if n.packages {
 		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""

@@ -6,6 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // The guard. Package guard decides; what package rollback does is modelled here.
@@ -89,7 +90,7 @@ func (n *node) guard() {
 		n.w.note("%s was returned to %s by its guard", n.name, g.From)
 		return
 	case guard.Stay:
-		n.rollback = &host.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true}
+		n.rollback = &verb.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true}
 		n.armed, n.guards = false, false
 		return
 	case guard.Return:
@@ -115,7 +116,7 @@ func (n *node) rollBack(why string) {
 	g := n.guardRecord
 	if n.rollback == nil {
 		n.w.note("the guard of %s returns it to %s: %s", n.name, g.From, why)
-		n.rollback = &host.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now()}
+		n.rollback = &verb.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now()}
 	}
 	n.rollback.BootID = n.bootName()
 	n.kubeadm, n.active = "", g.From

@@ -58,7 +58,7 @@ type node struct {
 	staticPods  string // the version in the manifests
 	guardRecord *host.Guard
 	armed       bool
-	rollback    *host.Rollback
+	rollback    *verb.Rollback
 	requests    map[verb.Verb]*verb.Request
 	results     map[verb.Verb]*verb.Result
 

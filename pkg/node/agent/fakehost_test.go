@@ -22,7 +22,7 @@ import (
 // fakeHost simulates a node's systemd and logind. It outlives the agents that use it.
 type fakeHost struct {
 	mu       sync.Mutex
-	facts    host.Facts
+	facts    verb.HostFacts
 	running  map[verb.Verb]bool
 	results  map[verb.Verb]*verb.Result
 	began    []string // verbs that change something, as they began
@@ -49,7 +49,7 @@ type fakeHost struct {
 
 func newFakeHost() *fakeHost {
 	return &fakeHost{
-		facts: host.Facts{
+		facts: verb.HostFacts{
 			BootID: "boot-0", Supported: true,
 			Installed: []string{"v1.34.3"}, Active: "v1.34.3", Merged: "v1.34.3",
 		},

@@ -27,23 +27,16 @@ import (
 // answer, and the status should say so soon.
 const gateTimeout = 15 * time.Second
 
-// gate reports whether the node may continue now, else why not. It reads live: a broken
+// gate returns why the node may not continue now, or that it may. It reads live: a broken
 // watch may still show a window that closed long ago.
-func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) machine.Gate {
+func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) fleet.Hold {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	hold, err := a.readGate(ctx, node, o)
-	switch {
-	case err != nil:
-		return machine.Gate{Reason: v1alpha1.ReasonGateUnknown, Message: err.Error()}
-	case hold.Reason != "":
-		closed := machine.Gate{Reason: hold.Reason, Message: hold.Message}
-		if hold.Until != nil {
-			closed.Until = *hold.Until
-		}
-		return closed
+	if err != nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonGateUnknown, Message: err.Error()}
 	}
-	return machine.Gate{Open: true}
+	return hold
 }
 
 // readGate returns the first hold that keeps the gate closed. It returns an error if a hold

@@ -80,8 +80,7 @@ func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observatio
 	}
 	work := machine.Work{Running: running, StartFailure: a.startFailures[v].StartFailure}
 	if last != nil {
-		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
-		work.Message, work.Log = last.Message, last.LogTail
+		work.Result = *last
 	}
 	if v == verb.Stage && a.stageAgain {
 		work.Key = ""
@@ -126,24 +125,12 @@ func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, erro
 	return true, nil
 }
 
-func hostOf(f host.Facts, updateEngine string) *machine.Host {
-	rebootRequired, rebootReason := osReboot(f, updateEngine)
-	seen := &machine.Host{
-		BootID: f.BootID, SoftReboots: f.SoftReboots, SoftRebootProblem: f.Node.SoftRebootProblem,
-		Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
-		Installed: f.Installed, Active: f.Active, Merged: f.Merged, MissingImage: f.MissingImage,
-		KubeadmVersion: kubeadmVersion(f),
-		ControlPlane:   f.ControlPlane, OneAtATime: f.ControlPlane || f.EtcdMember, ControlPlaneVersion: lowest(f.StaticPods),
-		ConfProblem: f.ConfProblem, Armed: f.Armed, KubeletProblem: f.KubeletProblem,
-		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
-		HasFiles: f.HasFiles, Guarded: f.Guarded,
+func hostOf(f verb.HostFacts, updateEngine string) *machine.Host {
+	f.RebootRequired, f.RebootReason = osReboot(f, updateEngine)
+	return &machine.Host{
+		HostFacts: f, KubeadmVersion: kubeadmVersion(f), ControlPlaneVersion: lowest(f.StaticPods),
+		OneAtATime: f.ControlPlane || f.EtcdMember,
 	}
-	if r := f.Rollback; r != nil {
-		seen.Rollback = &machine.Rollback{
-			Upgrade: r.Upgrade, From: r.From, To: r.To, Finished: !r.FinishedAt.IsZero(), Impossible: r.Impossible, Message: r.Message, Log: r.Log,
-		}
-	}
-	return seen
 }
 
 // lowest returns the oldest version among the control plane's manifests; empty
@@ -172,7 +159,7 @@ func lowest(staticPods map[string]string) string {
 // kubeadmVersion returns the last version that kubeadm has completed. On a control plane it
 // is at most that of the static pods: the record on the disk survives a restore or a
 // downgrade by a person.
-func kubeadmVersion(f host.Facts) string {
+func kubeadmVersion(f verb.HostFacts) string {
 	record, err := version.Parse(f.Kubeadm.Version)
 	if err != nil || len(f.StaticPods) == 0 {
 		return f.Kubeadm.Version
@@ -192,7 +179,7 @@ const (
 
 // hostView holds the last facts of the host's files.
 type hostView struct {
-	facts *host.Facts
+	facts *verb.HostFacts
 	after string    // the upgrade and the work that facts were gathered after
 	at    time.Time // when they were asked for
 	asked question
@@ -243,7 +230,7 @@ func (h *hostView) answer(last *verb.Result) error {
 		h.wrong = "gathering the host's facts: " + last.Message
 		return nil
 	}
-	var facts host.Facts
+	var facts verb.HostFacts
 	if err := last.Decode(&facts); err != nil {
 		return fmt.Errorf("reading the host's facts: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -48,14 +47,14 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 // Kubernetes comes from packages is none, and neither are definitions that nothing uses there.
 func TestMaxAge(t *testing.T) {
 	for name, test := range map[string]struct {
-		facts host.Facts
+		facts verb.HostFacts
 		want  time.Duration
 	}{
-		"nothing is wrong": {host.Facts{Supported: true}, factsAge},
-		"a problem":        {host.Facts{Supported: true, ConfProblem: "two files"}, factsAgeProblem},
-		"armed":            {host.Facts{Supported: true, Armed: true}, factsAgeProblem},
-		"the guard":        {host.Facts{Guarded: true}, factsAgeProblem},
-		"packages":         {host.Facts{ConfProblem: "no file", Armed: true}, factsAge},
+		"nothing is wrong": {verb.HostFacts{Supported: true}, factsAge},
+		"a problem":        {verb.HostFacts{Supported: true, ConfProblem: "two files"}, factsAgeProblem},
+		"armed":            {verb.HostFacts{Supported: true, Armed: true}, factsAgeProblem},
+		"the guard":        {verb.HostFacts{Guarded: true}, factsAgeProblem},
+		"packages":         {verb.HostFacts{ConfProblem: "no file", Armed: true}, factsAge},
 	} {
 		view := hostView{facts: &test.facts}
 		if got := view.maxAge(); got != test.want {

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // observe returns an Observation. What cannot be read is left out. observedGeneration is
@@ -260,7 +261,7 @@ func (a *Agent) readUpdateEngine(ctx context.Context) {
 
 // osReboot reports whether the operating system requires a reboot, and why.
 // update_engine touches /run/reboot-required too, and says more.
-func osReboot(f host.Facts, updateEngine string) (required bool, reason string) {
+func osReboot(f verb.HostFacts, updateEngine string) (required bool, reason string) {
 	if updateEngine == host.UpdateEngineNeedReboot {
 		return true, "the operating system asks for a reboot: Flatcar's update_engine has installed an update (" + updateEngine + ")"
 	}
@@ -269,7 +270,7 @@ func osReboot(f host.Facts, updateEngine string) (required bool, reason string) 
 
 // rebootReason returns every reason for a reboot, Kubernetes' own first; or an empty
 // string.
-func rebootReason(f host.Facts, updateEngine string) string {
+func rebootReason(f verb.HostFacts, updateEngine string) string {
 	var reasons []string
 	if f.Active != "" && f.Merged != "" && f.Active != f.Merged {
 		reasons = append(reasons, fmt.Sprintf("runs %s, and the next boot brings %s", f.Merged, f.Active))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 const needReboot = "the operating system asks for a reboot: Flatcar's update_engine has installed an update (UPDATE_STATUS_UPDATED_NEED_REBOOT)"
@@ -33,7 +34,7 @@ func TestRebootReason(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			facts := host.Facts{Active: test.active, Merged: test.merged}
+			facts := verb.HostFacts{Active: test.active, Merged: test.merged}
 			if test.file {
 				facts.RebootRequired, facts.RebootReason = true, file
 			}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -79,7 +78,7 @@ func TestKubeadmVersion(t *testing.T) {
 		"never":                   {"", pods("v1.34.4"), ""},
 		"a pod without a version": {"v1.34.4", pods("latest"), ""},
 	} {
-		if got := kubeadmVersion(host.Facts{Kubeadm: host.KubeadmDone{Version: test.record}, StaticPods: test.pods}); got != test.want {
+		if got := kubeadmVersion(verb.HostFacts{Kubeadm: verb.KubeadmDone{Version: test.record}, StaticPods: test.pods}); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}

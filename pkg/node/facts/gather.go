@@ -16,17 +16,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // Gather returns what the verb "facts" finds on the node.
-func Gather(ctx context.Context, l host.Layout, log *host.Log) (host.Facts, error) {
+func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, error) {
 	found, err := host.Gather(l)
 	if err != nil {
-		return host.Facts{}, err
+		return verb.HostFacts{}, err
 	}
 	soft, err := l.SoftReboots(ctx, log, host.RunProgram)
 	if err != nil {
-		return host.Facts{}, err
+		return verb.HostFacts{}, err
 	}
 	var problem error
 	if found.Confs, problem = sysupdate.Confs(l); problem != nil {

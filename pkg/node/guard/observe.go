@@ -129,7 +129,7 @@ func (g *guardian) observe(ctx context.Context) (o Observation, answered bool) {
 	if err != nil {
 		g.log.Printf("%v", err)
 	}
-	if o.Returning = rollback.Of(g.record) && rollback.FinishedAt.IsZero(); o.Returning {
+	if o.Returning = host.IsRollbackOf(rollback, g.record) && rollback.FinishedAt.IsZero(); o.Returning {
 		o.RebootedSince, o.Reboots = g.boot != rollback.BootID, rollback.Reboots
 	}
 	if o.Merged != "" {

@@ -90,13 +90,13 @@ func (g *guardian) begin(ctx context.Context, why string) error {
 		g.log.Printf("%v", err)
 	}
 	switch {
-	case r.Of(g.record) && r.BootID == g.boot:
+	case host.IsRollbackOf(r, g.record) && r.BootID == g.boot:
 		return nil
-	case r.Of(g.record):
+	case host.IsRollbackOf(r, g.record):
 		r.BootID = g.boot
 		return g.SetRollback(*r)
 	}
-	r = &host.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: g.boot}
+	r = &verb.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: g.boot}
 	if err := g.BeginRollback(*r); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (g *guardian) begin(ctx context.Context, why string) error {
 // stay records that the node cannot return, and ends the guard.
 func (g *guardian) stay(ctx context.Context, why string) error {
 	now := time.Now().UTC()
-	r := host.Rollback{
+	r := verb.Rollback{
 		Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, Log: g.journal(ctx),
 		StartedAt: now, FinishedAt: now, Impossible: true,
 	}
@@ -265,7 +265,7 @@ func (g *guardian) reboot(ctx context.Context) error {
 
 func (g *guardian) countReboot() error {
 	r, err := g.Rollback()
-	if err != nil || !r.Of(g.record) {
+	if err != nil || !host.IsRollbackOf(r, g.record) {
 		return err
 	}
 	r.Reboots++

@@ -46,7 +46,7 @@ func TestHealthyNodeStays(t *testing.T) {
 func TestInterruptedRollbackIsContinued(t *testing.T) {
 	changes := []func(n *node){
 		func(n *node) {
-			n.must(n.SetRollback(host.Rollback{
+			n.must(n.SetRollback(verb.Rollback{
 				Upgrade: "uid", From: from, To: to, Message: "refused", Log: "panic: broken",
 				StartedAt: time.Now(), BootID: fmt.Sprintf("boot-%d", n.boots),
 			}))
@@ -355,7 +355,7 @@ func TestStop(t *testing.T) {
 func TestStopDuringRollback(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
 	begins := func(ctx context.Context, log *host.Log, program string, args ...string) (string, error) {
-		n.must(n.SetRollback(host.Rollback{Upgrade: "uid", From: from, To: to, Message: "refused"}))
+		n.must(n.SetRollback(verb.Rollback{Upgrade: "uid", From: from, To: to, Message: "refused"}))
 		return n.run(ctx, log, program, args...)
 	}
 	for _, run := range []func(context.Context, *host.Log, string, ...string) (string, error){begins, n.run} {

@@ -84,7 +84,7 @@ func TestFacts(t *testing.T) {
 	changes := follow(t, c)
 	start(t, c, request(t, verb.Facts, "1", nil), verb.Options{})
 	result := finish(t, c, changes, verb.Facts)
-	var facts host.Facts
+	var facts verb.HostFacts
 	if err := result.Decode(&facts); err != nil {
 		t.Fatal(err)
 	}

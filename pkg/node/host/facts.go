@@ -12,87 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
-
-// NoKubernetes is Facts.Active of a node that would boot without Kubernetes.
-const NoKubernetes = "none"
-
-// Facts are what the verb "facts" finds on a node. Versions have the form
-// v1.34.4; an empty one is unknown or absent.
-type Facts struct {
-	BootID string `json:"bootID"`
-	// SoftReboots is how many soft reboots there were in this boot.
-	SoftReboots int32 `json:"softReboots,omitempty"`
-	// Supported is false if Kubernetes is not installed as a sysext image in the
-	// bakery's layout; UnsupportedReason is a sentence that explains why.
-	Supported         bool   `json:"supported"`
-	UnsupportedReason string `json:"unsupportedReason,omitempty"`
-	// Installed are the versions with an image on the disk, oldest first.
-	Installed []string `json:"installed,omitempty"`
-	// Active is the version that the symlink points to, which the next boot merges. If
-	// it points to no such image, Active is empty; or NoKubernetes, if Kubernetes comes
-	// from an image and the next boot would find none, because the symlink or the file
-	// that it points to is gone.
-	Active string `json:"active,omitempty"`
-	// Merged is the version that is merged into /usr in this boot.
-	Merged string `json:"merged,omitempty"`
-	// MissingImage is where the image of Merged should be, if it is not on the disk: nothing could
-	// return the node to it. Empty if it is.
-	MissingImage string `json:"missingImage,omitempty"`
-	// Kubeadm is the last `kubeadm upgrade` that the agent ran and that completed
-	// since the node joined. It is only a record: StaticPods has what runs.
-	Kubeadm KubeadmDone `json:"kubeadm,omitzero"`
-	// ControlPlane reports whether the node has a static pod of kube-apiserver, and EtcdMember
-	// whether it has one of etcd.
-	ControlPlane bool `json:"controlPlane"`
-	EtcdMember   bool `json:"etcdMember,omitempty"`
-	// StaticPods maps a control-plane component, such as kube-apiserver, to
-	// the tag of the image in its manifest.
-	StaticPods map[string]string `json:"staticPods,omitempty"`
-	// Confs are the files in the node's own sysupdate definitions.
-	Confs []string `json:"confs,omitempty"`
-	// ConfProblem is why staging would refuse Confs; empty if it would not.
-	ConfProblem string `json:"confProblem,omitempty"`
-	// Armed reports whether the node's own systemd-sysupdate has activated an
-	// image, could do so, or could delete one that is needed. The verb "disarm"
-	// corrects that.
-	Armed bool `json:"armed,omitempty"`
-	// RebootRequired reports whether the operating system asks for a reboot:
-	// /run/reboot-required exists for a reason other than Kubernetes.
-	// RebootReason is a sentence that explains it. The status of Flatcar's
-	// update_engine is not included, see Client.UpdateEngine.
-	RebootRequired bool   `json:"rebootRequired,omitempty"`
-	RebootReason   string `json:"rebootReason,omitempty"`
-	// FreeBytes is the free space where images are stored.
-	FreeBytes int64 `json:"freeBytes"`
-	// HasFiles reports whether kubectl-upgrade keeps files on the node that the verb
-	// "uninstall" removes.
-	HasFiles bool `json:"hasFiles,omitempty"`
-	// Guarded reports whether the guard may still return the node to its former version.
-	Guarded bool `json:"guarded,omitempty"`
-	// Rollback is the record of the last rollback since the last activation, if any.
-	Rollback *Rollback `json:"rollback,omitempty"`
-	// KubeletProblem is what the kubelet's own health endpoint shows to be wrong; empty if
-	// nothing is.
-	KubeletProblem string `json:"kubeletProblem,omitempty"`
-	// Node has the facts that preflight checks need, see package nodefacts.
-	Node v1alpha1.NodeFacts `json:"node"`
-}
 
 // Gather collects the facts about the node, except SoftReboots, for which systemd is
 // asked, Confs, ConfProblem and Armed, which package sysupdate finds, and Node, which
 // package nodefacts finds.
-func Gather(l Layout) (Facts, error) {
-	var facts Facts
+func Gather(l Layout) (verb.HostFacts, error) {
+	var facts verb.HostFacts
 	var err error
 	if facts.BootID, err = l.BootID(); err != nil {
-		return Facts{}, err
+		return verb.HostFacts{}, err
 	}
 	installed, err := l.Installed()
 	if err != nil {
-		return Facts{}, err
+		return verb.HostFacts{}, err
 	}
 	for _, image := range installed {
 		facts.Installed = append(facts.Installed, image.Version())
@@ -107,7 +42,7 @@ func Gather(l Layout) (Facts, error) {
 	facts.UnsupportedReason = l.unsupported()
 	facts.Supported = facts.UnsupportedReason == ""
 	if facts.StaticPods, err = l.staticPods(); err != nil {
-		return Facts{}, err
+		return verb.HostFacts{}, err
 	}
 	facts.HasFiles = l.HasFiles()
 	_, facts.ControlPlane = facts.StaticPods["kube-apiserver"]
@@ -122,7 +57,7 @@ func (l Layout) nextBoot(merged string) string {
 	case err == nil && l.exists(Link):
 		return active.Version()
 	case (err == nil || merged != "") && !l.findsKubernetes():
-		return NoKubernetes
+		return verb.NoKubernetes
 	}
 	return ""
 }
@@ -154,7 +89,7 @@ func (l Layout) exists(path string) bool {
 	return err == nil && info.Size() > 0
 }
 
-func (l Layout) gatherRecords(facts *Facts) error {
+func (l Layout) gatherRecords(facts *verb.HostFacts) error {
 	done, err := l.KubeadmDone()
 	if err != nil {
 		return err
@@ -182,7 +117,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 // kubeadm reset discards what kubeadm did before. kubeadm upgrade also writes this file, but
 // before it completes. Times of files are only compared with each other: the clock may have been
 // ahead when the file was written. A record of an earlier version has no such time.
-func (l Layout) joinedSince(done KubeadmDone) bool {
+func (l Layout) joinedSince(done verb.KubeadmDone) bool {
 	info, err := os.Stat(l.At(KubeletAccess))
 	switch {
 	case err != nil:
@@ -295,7 +230,7 @@ func (l Layout) IgnoreRebootFile() error {
 // systemNeedsReboot reports whether /run/reboot-required exists for a reason other
 // than Kubernetes. While the symlink points to a version that does not run yet,
 // Kubernetes is taken to be the reason.
-func (l Layout) systemNeedsReboot(f Facts) bool {
+func (l Layout) systemNeedsReboot(f verb.HostFacts) bool {
 	at, err := l.rebootFileTime()
 	if err != nil || at.IsZero() || f.Active != "" && f.Merged != "" && f.Active != f.Merged {
 		return false

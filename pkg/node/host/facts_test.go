@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 func TestGather(t *testing.T) {
 	l := newTree(t)
-	done := host.KubeadmDone{Version: "v1.34.3", Command: "Apply", FinishedAt: time.Unix(1, 0).UTC()}
+	done := verb.KubeadmDone{Version: "v1.34.3", Command: "Apply", FinishedAt: time.Unix(1, 0).UTC()}
 	if err := l.SetKubeadmDone(done); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("free bytes: %d", facts.FreeBytes)
 	}
 	facts.FreeBytes = 0
-	want := host.Facts{
+	want := verb.HostFacts{
 		HasFiles: true,
 		BootID:   bootID, Supported: true,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
@@ -54,7 +55,7 @@ func TestGather(t *testing.T) {
 func TestRecordBeforeJoinIsIgnored(t *testing.T) {
 	l := newTree(t)
 	finished := time.Now().Add(-time.Hour)
-	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: finished}); err != nil {
+	if err := l.SetKubeadmDone(verb.KubeadmDone{Version: "v1.34.3", FinishedAt: finished}); err != nil {
 		t.Fatal(err)
 	}
 	conf := l.At("/etc/kubernetes/kubelet.conf")
@@ -93,7 +94,7 @@ func TestRecordAndClocks(t *testing.T) {
 	if err := os.Chtimes(conf, ahead, ahead); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: time.Now()}); err != nil {
+	if err := l.SetKubeadmDone(verb.KubeadmDone{Version: "v1.34.3", FinishedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	written(ahead, "v1.34.3")
@@ -103,7 +104,7 @@ func TestRecordAndClocks(t *testing.T) {
 // TestOldRecordAndClocks checks a record of an earlier version, which has no time of kubelet.conf.
 func TestOldRecordAndClocks(t *testing.T) {
 	l := newTree(t)
-	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: time.Now().Add(-time.Hour)}); err != nil {
+	if err := l.SetKubeadmDone(verb.KubeadmDone{Version: "v1.34.3", FinishedAt: time.Now().Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	conf, ahead := l.At("/etc/kubernetes/kubelet.conf"), time.Now().Add(24*time.Hour)
@@ -155,10 +156,10 @@ func TestNextBoot(t *testing.T) {
 		change func(host.Layout)
 		want   string
 	}{
-		"the symlink is gone":          {func(l host.Layout) { unlink(t, l) }, host.NoKubernetes},
-		"it points to nothing":         {func(l host.Layout) { point(t, l, "/srv/gone.raw") }, host.NoKubernetes},
-		"the image is gone":            {func(l host.Layout) { _ = os.Remove(l.At(running)) }, host.NoKubernetes},
-		"the image is empty":           {func(l host.Layout) { write(t, l, running, "") }, host.NoKubernetes},
+		"the symlink is gone":          {func(l host.Layout) { unlink(t, l) }, verb.NoKubernetes},
+		"it points to nothing":         {func(l host.Layout) { point(t, l, "/srv/gone.raw") }, verb.NoKubernetes},
+		"the image is gone":            {func(l host.Layout) { _ = os.Remove(l.At(running)) }, verb.NoKubernetes},
+		"the image is empty":           {func(l host.Layout) { write(t, l, running, "") }, verb.NoKubernetes},
 		"an image in its place":        {func(l host.Layout) { unlink(t, l); write(t, l, host.Link, "image") }, ""},
 		"an image elsewhere":           {func(l host.Layout) { write(t, l, "/srv/k.raw", "image"); point(t, l, "/srv/k.raw") }, ""},
 		"an image of another folder":   {func(l host.Layout) { unlink(t, l); write(t, l, "/var/lib/extensions/kubernetes.raw", "image") }, ""},

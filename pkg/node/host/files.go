@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -133,15 +132,6 @@ func readJSON[T any](path string) (*T, error) {
 	return value, nil
 }
 
-// KubeadmDone records a `kubeadm upgrade` that succeeded.
-type KubeadmDone struct {
-	Version    string    `json:"version,omitempty"`
-	Command    string    `json:"command,omitempty"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
-	// AccessWritten is when KubeletAccess had been written last: kubeadm join writes it anew.
-	AccessWritten time.Time `json:"accessWritten,omitzero"`
-}
-
 // BootID returns the boot ID of the running system.
 func (l Layout) BootID() (string, error) {
 	data, err := os.ReadFile(l.At(bootIDFile))
@@ -153,12 +143,12 @@ func (l Layout) BootID() (string, error) {
 
 // KubeadmDone returns the record of the last `kubeadm upgrade` that succeeded, or
 // nil if there is none.
-func (l Layout) KubeadmDone() (*KubeadmDone, error) {
-	return readJSON[KubeadmDone](kubeadmDoneFile(l.Root()))
+func (l Layout) KubeadmDone() (*verb.KubeadmDone, error) {
+	return readJSON[verb.KubeadmDone](kubeadmDoneFile(l.Root()))
 }
 
 // SetKubeadmDone records a `kubeadm upgrade` that succeeded.
-func (l Layout) SetKubeadmDone(d KubeadmDone) error {
+func (l Layout) SetKubeadmDone(d verb.KubeadmDone) error {
 	if info, err := os.Stat(l.At(KubeletAccess)); err == nil {
 		d.AccessWritten = info.ModTime()
 	}

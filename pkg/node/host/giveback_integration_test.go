@@ -140,7 +140,7 @@ func TestGiveBack(t *testing.T) {
 	c.SetProgram(program)
 	changes := follow(t, c)
 	direct := verb.Options{Direct: true, RuntimeMax: time.Minute}
-	facts := func(key string) (facts host.Facts) {
+	facts := func(key string) (facts verb.HostFacts) {
 		t.Helper()
 		start(t, c, request(t, verb.Facts, key, nil), direct)
 		result := finish(t, c, changes, verb.Facts)

@@ -30,7 +30,7 @@ func nodeFacts(t *testing.T, c *host.Client, changes <-chan host.Change, key str
 	if took := result.FinishedAt.Sub(result.StartedAt); took > within {
 		t.Errorf("the verb took %s", took)
 	}
-	var facts host.Facts
+	var facts verb.HostFacts
 	if err := result.Decode(&facts); err != nil {
 		t.Fatal(err)
 	}

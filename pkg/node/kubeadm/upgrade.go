@@ -44,7 +44,7 @@ func Upgrade(ctx context.Context, l host.Layout, args verb.KubeadmArgs, log *hos
 	if err = errors.Join(err, l.NoteKubeadm(true)); err != nil {
 		return out, err
 	}
-	done := host.KubeadmDone{Version: args.Version, Command: string(args.Command), FinishedAt: time.Now().UTC()}
+	done := verb.KubeadmDone{Version: args.Version, Command: string(args.Command), FinishedAt: time.Now().UTC()}
 	if err := l.SetKubeadmDone(done); err != nil {
 		return out, err
 	}

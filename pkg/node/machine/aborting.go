@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -19,7 +21,7 @@ func abort(s State, o Observation, reason v1alpha1.Reason, message string) (Stat
 // abortGateClosed aborts because the gate is closed, with the gate's reason.
 func abortGateClosed(s State, o Observation) (State, Action) {
 	s, a := abort(s, o, cmp.Or(o.Gate.Reason, v1alpha1.ReasonGateUnknown), o.Gate.Message)
-	return s.withUntil(o.Gate.Until), a
+	return s.withUntil(ptr.Deref(o.Gate.Until, time.Time{})), a
 }
 
 // abortWithdrawn aborts because the coordinator withdrew the release. Its condition says
@@ -168,12 +170,12 @@ func guardEnded(s State, o Observation) string {
 // rollingBack reports whether the guard is about to return the node. A guard that was
 // disarmed in the middle does not continue.
 func rollingBack(o Observation) bool {
-	return o.Host.Rollback != nil && !o.Host.Rollback.Finished && o.Host.Guarded
+	return o.Host.Rollback != nil && !o.Host.Rollback.Finished() && o.Host.Guarded
 }
 
 // concerns reports whether the rollback was of the upgrade that the State follows, or that
 // is requested if the State was lost.
-func (s State) concerns(r *Rollback, o Observation) bool {
+func (s State) concerns(r *verb.Rollback, o Observation) bool {
 	switch {
 	case s.Upgrade.UID == "":
 		return o.Spec.Upgrade != nil && o.Spec.Upgrade.UID == r.Upgrade

@@ -17,7 +17,7 @@ func TestKubeadmThatDoesNotShowIsCounted(t *testing.T) {
 	o.Host.ControlPlane, o.Host.ControlPlaneVersion = true, newVersion
 	for range MaxAttempts {
 		s.Step, s.Since, s.Attempts = v1alpha1.StepKubeadm, o.Now, s.Attempts+1
-		o.Work = map[verb.Verb]Work{verb.Kubeadm: {Key: attemptKey(s, o), OK: true, FinishedAt: o.Now}}
+		o.Work = map[verb.Verb]Work{verb.Kubeadm: {Result: verb.Result{Key: attemptKey(s, o), OK: true, FinishedAt: o.Now}}}
 		if s, _ = Next(s, o); s.Step != v1alpha1.StepAborting || s.Reason != v1alpha1.ReasonKubeadmFailed {
 			t.Fatalf("got step %s (%s), want Aborting (KubeadmFailed)", s.Step, s.Reason)
 		}

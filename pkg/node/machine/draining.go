@@ -39,7 +39,7 @@ func draining(s State, o Observation) (State, Action) {
 		return s.reenter(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
-	case o.Gate != nil && !o.Gate.Open && o.Gate.Reason != v1alpha1.ReasonGateUnknown:
+	case o.Gate != nil && o.Gate.Holds() && o.Gate.Reason != v1alpha1.ReasonGateUnknown:
 		return abortGateClosed(s.uncounted(), o)
 	case late && o.Slot.Held == "":
 		return abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, fmt.Sprintf("not drained within %s, as this node lost its slot; the last round: %s", drainTimeout(o), drainMessage(s, o)))
@@ -47,7 +47,7 @@ func draining(s State, o Observation) (State, Action) {
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(s, o)))
 	case o.Slot.Held == "":
 		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wakeAt(limit)
-	case o.Gate != nil && !o.Gate.Open:
+	case o.Gate != nil && o.Gate.Holds():
 		return s.withReason(o.Gate.Reason, "no pod is evicted: "+o.Gate.Message).withUntil(limit), wakeAt(o.Now.Add(drainRound))
 	}
 	// After the timeout, deleted pods get the same time again to terminate.

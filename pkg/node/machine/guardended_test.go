@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // TestGuardEndedIsReported checks that a node which the guard could not return counts as not
@@ -16,7 +17,7 @@ func TestGuardEndedIsReported(t *testing.T) {
 	o.Spec.Type, o.Spec.Version = v1alpha1.TypePatch, newVersion
 	o.Host.BootID, o.Host.Active, o.Host.Merged = "boot-1", newVersion, newVersion
 	const gone = "the kubelet does not run; the image of " + oldVersion + " is gone, so the node cannot return to it"
-	o.Host.Rollback = &Rollback{Upgrade: "uid-1", From: oldVersion, To: newVersion, Finished: true, Impossible: true, Message: gone}
+	o.Host.Rollback = &verb.Rollback{Upgrade: "uid-1", From: oldVersion, To: newVersion, FinishedAt: o.Now, Impossible: true, Message: gone}
 	for wait, want := range map[time.Duration]v1alpha1.Reason{time.Minute: v1alpha1.ReasonNodeNotReady, time.Hour: v1alpha1.ReasonNotReadyInTime} {
 		o.Now = s.Since.Add(wait)
 		next, _ := Next(s, o)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -57,7 +59,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	case ended:
-		s.KubeadmLog = work.Log
+		s.KubeadmLog = work.LogTail
 		return abortAndRetry(s, o, work.Reason, work.Message)
 	case withdrawn(s, o) && work.OK && !work.FinishedAt.Before(s.Since):
 		// It was running when the status that said why was lost.
@@ -108,8 +110,8 @@ func mayRunKubeadmAhead(s State, o Observation) bool {
 
 // waitingToRunAhead waits for an open gate before kubeadm runs ahead of the node's turn.
 func waitingToRunAhead(s State, o Observation) (State, Action) {
-	if !o.Gate.Open {
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wakeAt(o.Now.Add(gateRound))
+	if o.Gate.Holds() {
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	}
 	return runsAhead(s.enter(v1alpha1.StepKubeadmAhead, o)), Action{}
 }
@@ -123,7 +125,7 @@ func runsAhead(s State) State {
 // interrupted.
 func kubeadmAhead(s State, o Observation) (State, Action) {
 	switch {
-	case !mayRunKubeadmAhead(s, o), o.Gate != nil && !o.Gate.Open:
+	case !mayRunKubeadmAhead(s, o), o.Gate != nil && o.Gate.Holds():
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Gate == nil:
 		return s, Action{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -17,9 +18,9 @@ func atLastCheck(since time.Time) (State, Observation) {
 		Now:  since.Add(time.Second),
 		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
 		Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
-		Host: &Host{At: since, BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true},
+		Host: &Host{At: since, HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true}},
 		Slot: Slot{Held: "slot-0"},
-		Gate: &Gate{Open: true},
+		Gate: &fleet.Hold{},
 	}
 	return s, o
 }
@@ -54,7 +55,7 @@ func TestLockingNeedsFreshFacts(t *testing.T) {
 	o.Managed = true
 	o.Spec.Type, o.Spec.Version, o.Spec.Image = v1alpha1.TypePatch, newVersion, &v1alpha1.Image{Digest: "sha256:abc"}
 	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: "slot-0"}
-	o.Work = map[verb.Verb]Work{verb.Stage: {Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}
+	o.Work = map[verb.Verb]Work{verb.Stage: {Result: verb.Result{Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}}
 	o.Host.Installed = []string{oldVersion, newVersion}
 	ahead := s
 	ahead.Steps = append(slices.Clone(s.Steps), StepTime{Step: v1alpha1.StepKubeadmAhead})
@@ -117,7 +118,7 @@ func TestRestartIgnoresEarlierResult(t *testing.T) {
 	s.Step, s.Method = v1alpha1.StepRestarting, v1alpha1.MethodRestart
 	o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
 	o.Host.Active = newVersion
-	refused := Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
+	refused := Work{Result: verb.Result{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}}
 	o.Work = map[verb.Verb]Work{verb.Restart: refused}
 	if _, a := Next(s, o); a.Verb != verb.Restart {
 		t.Errorf("with an earlier result: got action %q, want a restart", a)

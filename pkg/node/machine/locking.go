@@ -2,6 +2,9 @@ package machine
 
 import (
 	"fmt"
+	"time"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -35,10 +38,10 @@ func locking(s State, o Observation) (State, Action) {
 		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
 	case o.Gate == nil:
 		return s, Action{}
-	case !o.Gate.Open && o.Slot.Held != "":
+	case o.Gate.Holds() && o.Slot.Held != "":
 		return abortGateClosed(s, o)
-	case !o.Gate.Open:
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wakeAt(o.Now.Add(gateRound))
+	case o.Gate.Holds():
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{}
 	case !Staged(o) && o.Slot.Held != "":
@@ -88,7 +91,7 @@ func abortIfBlocked(s State, o Observation) (State, Action, bool) {
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
 		return s, a, true
-	case o.Gate != nil && !o.Gate.Open:
+	case o.Gate != nil && o.Gate.Holds():
 		s, a := abortGateClosed(s.uncounted(), o)
 		return s, a, true
 	case wouldActivate(o):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -47,7 +48,7 @@ type model struct {
 	state     State // the agent's own
 	persisted State // what the API server has
 
-	gate          Gate
+	gate          fleet.Hold
 	gateUnknown   bool // the gate is not known
 	reserved      bool
 	held          string
@@ -85,7 +86,7 @@ const (
 func newModel() *model {
 	m := &model{
 		now:         time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC),
-		gate:        Gate{Open: true},
+		gate:        fleet.Hold{},
 		healthy:     true,
 		work:        map[verb.Verb]Work{},
 		rebootWorks: true,
@@ -94,7 +95,7 @@ func newModel() *model {
 	}
 	m.started, m.managed = m.now, true
 	m.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
-	m.host = Host{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}
+	m.host = Host{HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}}
 	m.spec = m.idleSpec()
 	return m
 }
@@ -145,7 +146,7 @@ func (m *model) observe() Observation {
 		m.gathering = true
 	}
 	host := m.host
-	host.At, host.RefreshBlockers, host.KubeletProblem = m.gatheredAt, m.gatheredBlockers, m.gatheredKubelet
+	host.At, host.Node.RefreshBlockers, host.KubeletProblem = m.gatheredAt, m.gatheredBlockers, m.gatheredKubelet
 	o := Observation{
 		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
 		Slot:  Slot{Reserved: map[bool]string{true: "slot-0"}[m.reserved], Held: m.held},
@@ -169,7 +170,7 @@ func (m *model) observe() Observation {
 		gate := m.gate
 		o.Gate = &gate
 		if m.state.Step == v1alpha1.StepLastCheck {
-			m.lastCheckOpen = gate.Open && m.held != ""
+			m.lastCheckOpen = !gate.Holds() && m.held != ""
 		}
 	}
 	if NeedsHealth(m.state, o) && !m.healthUnknown {
@@ -253,7 +254,7 @@ func (m *model) do(a Action) {
 		}
 	case DoCordon:
 		m.check(m.held != "", "the node is cordoned without a slot")
-		m.check(m.gate.Open || m.host.Merged == "", "the node is cordoned with the gate closed")
+		m.check(!m.gate.Holds() || m.host.Merged == "", "the node is cordoned with the gate closed")
 		m.check(!m.state.restarts() && m.state.Method != "", "the node is cordoned by method %q", m.state.Method)
 		if !m.node.Unschedulable {
 			m.node.OurCordon = true
@@ -261,7 +262,7 @@ func (m *model) do(a Action) {
 		m.node.Unschedulable, m.node.SlotMark = true, m.held
 	case DoDrain:
 		m.check(m.held != "" && m.node.Unschedulable, "pods are evicted without slot or cordon")
-		m.check(m.gate.Open && !m.gateUnknown, "pods are evicted with the gate closed, or unknown")
+		m.check(!m.gate.Holds() && !m.gateUnknown, "pods are evicted with the gate closed, or unknown")
 		if m.pods > 0 && (!m.blocked || a.Delete) {
 			m.pods--
 		}
@@ -327,12 +328,12 @@ func (m *model) run(a Action) {
 	m.check(m.packages == "" || a.Verb == verb.Uninstall || a.Verb == verb.Confirm, "%s runs on a node without a sysext image", a.Verb)
 	switch a.Verb {
 	case verb.Snapshot:
-		m.check(m.held != "" && m.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
+		m.check(m.held != "" && !m.gate.Holds(), "a snapshot is taken without a slot, or with the gate closed")
 		m.check(m.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
 	case verb.Kubeadm:
 		ahead := m.state.Step == v1alpha1.StepKubeadmAhead
 		m.check(m.held != "" || ahead && !m.host.ControlPlane && m.spec.Release == v1alpha1.ReleaseKubeadmAhead, "kubeadm begins without a slot")
-		m.check(m.gate.Open, "kubeadm begins with the gate closed")
+		m.check(!m.gate.Holds(), "kubeadm begins with the gate closed")
 		m.check(m.pulled || !m.host.ControlPlane, "kubeadm begins before its images are pulled")
 		m.check(!m.spec.EtcdSnapshot || !m.host.ControlPlane || m.snapshots > 0 && m.persisted.Snapshot != nil, "kubeadm begins before a snapshot is in the status")
 		m.unverified = m.spec.Release == v1alpha1.ReleaseControlPlane
@@ -354,12 +355,12 @@ func (m *model) run(a Action) {
 		m.confirm(a.Key)
 		return
 	}
-	m.work[a.Verb] = Work{Running: true, Key: a.Key}
+	m.work[a.Verb] = Work{Running: true, Result: verb.Result{Key: a.Key}}
 }
 
 // confirm ends the guard's watch at once, unless a rollback has begun or the kubelet is gone.
 func (m *model) confirm(key string) {
-	work := Work{Key: key, OK: m.host.Rollback == nil, FinishedAt: m.now}
+	work := Work{Result: verb.Result{Key: key, OK: m.host.Rollback == nil, FinishedAt: m.now}}
 	if !work.OK {
 		work.Reason, work.Message = v1alpha1.ReasonRolledBack, "the guard returns the node"
 	} else if problem := m.kubeletProblem(); problem != "" {
@@ -445,7 +446,7 @@ func (m *model) reboot(method v1alpha1.Method) {
 
 // bootSoftly starts everything again but the kernel. The API server notices nothing.
 func (m *model) bootSoftly() {
-	m.check(m.host.SoftRebootProblem == "", "the node is soft-rebooted although %s", m.host.SoftRebootProblem)
+	m.check(m.host.Node.SoftRebootProblem == "", "the node is soft-rebooted although %s", m.host.Node.SoftRebootProblem)
 	m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot is done softly")
 	if m.softReboot == "nothing" {
 		return
@@ -477,7 +478,7 @@ func (m *model) restartAll() {
 	m.crash()
 	for v, work := range m.work {
 		if work.Running {
-			m.work[v] = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: m.now}
+			m.work[v] = Work{Result: verb.Result{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: m.now}}
 		}
 	}
 }
@@ -494,7 +495,7 @@ func (m *model) rollBack() bool {
 		return false
 	}
 	m.host.Active, m.host.KubeadmVersion, m.host.Guarded = oldVersion, "", false
-	m.host.Rollback = &Rollback{Upgrade: m.spec.Upgrade.UID, From: oldVersion, To: newVersion, Finished: true, Message: "the kubelet does not run", Log: "panic: broken"}
+	m.host.Rollback = &verb.Rollback{Upgrade: m.spec.Upgrade.UID, From: oldVersion, To: newVersion, FinishedAt: m.now, Message: "the kubelet does not run", Log: "panic: broken"}
 	m.boot()
 	return true
 }
@@ -529,9 +530,9 @@ func (m *model) settle(ok bool) {
 		if !m.work[v].Running {
 			return false
 		}
-		work := Work{Key: m.work[v].Key, OK: ok, FinishedAt: m.now}
+		work := Work{Result: verb.Result{Key: m.work[v].Key, OK: ok, FinishedAt: m.now}}
 		if !ok {
-			work.Reason, work.Message, work.Log = reason, "broken", "kubeadm: error"
+			work.Reason, work.Message, work.LogTail = reason, "broken", "kubeadm: error"
 		}
 		m.work[v] = work
 		return ok

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -36,8 +37,9 @@ type Observation struct {
 	// EtcdSnapshot is the snapshot that the last verb.Snapshot took, if it succeeded.
 	EtcdSnapshot *v1alpha1.EtcdSnapshot
 
-	// Gate is set if NeedsGate is true. Nil means that it is not known yet.
-	Gate *Gate
+	// Gate is set if NeedsGate is true: why a disruptive action may not begin now, or that it may.
+	// One that could not be read holds, with ReasonGateUnknown. Nil means that it is not known yet.
+	Gate *fleet.Hold
 	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
 	// Lease is the kubelet's, if NeedsLease is true. Nil means that it is not known yet.
@@ -89,77 +91,28 @@ type Slot struct {
 	Reserved, Held string
 }
 
-// Host holds facts of the node's files. Versions have the form v1.34.4.
+// Host holds the facts of the node's files, and what the agent concludes from them. Its
+// RebootRequired and RebootReason also count Flatcar's update_engine.
 type Host struct {
+	verb.HostFacts
 	// At is when the facts were requested: they are no older.
-	At          time.Time
-	BootID      string
-	SoftReboots int32 // in this boot
-	// SoftRebootProblem is why the node cannot be soft-rebooted. Empty: it can.
-	SoftRebootProblem string
-	Supported         bool
-	UnsupportedReason string
-	Installed         []string
-	Active            string // what the symlink points to; empty: there is none
-	Merged            string // what this boot has merged
-	MissingImage      string // where the image of Merged should be, if it is not on the disk; empty: it is
-	KubeadmVersion    string // the last version that kubeadm completed, confirmed by the static pods
-	ControlPlane      bool
+	At time.Time
+	// KubeadmVersion is the last version that kubeadm completed, confirmed by the static pods.
+	KubeadmVersion string
 	// OneAtATime reports whether the node runs a kube-apiserver or a member of etcd, by its own
 	// files: it takes no slot but fleet.ControlPlaneSlot, whatever its Node's labels are.
 	OneAtATime bool
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
-	ConfProblem         string
-	// KubeletProblem is what the kubelet's own health endpoint, asked on the host, shows to be
-	// wrong. Empty: nothing.
-	KubeletProblem string
-	// Armed reports whether the node's own systemd-sysupdate could activate or
-	// delete images.
-	Armed bool
-	// RebootRequired reports whether the operating system requires a reboot, and
-	// RebootReason why. A difference between Active and Merged does not count.
-	RebootRequired bool
-	RebootReason   string
-	// RefreshBlockers are the mounts that a refresh of the merged image would
-	// break.
-	RefreshBlockers []string
-	// HasFiles reports whether kubectl-upgrade keeps files on the node.
-	HasFiles bool
-	// Guarded reports whether the guard may still return the node to its former version.
-	Guarded bool
-	// Rollback is the guard's last rollback since the last activation, or nil.
-	Rollback *Rollback
 }
 
-// Rollback is what the guard did.
-type Rollback struct {
-	// Upgrade is the UID of the ClusterUpgrade that was rolled back.
-	Upgrade string
-	// From is the version that the node returned to, To the one that it returned from.
-	From, To string
-	Finished bool
-	// Impossible reports whether the guard ended without returning the node.
-	Impossible bool
-	// Message says what was wrong with To.
-	Message string
-	// Log is the end of the kubelet's journal.
-	Log string
-}
-
-// Work is the state of one verb on the host: whether it runs, and its last result.
+// Work is the state of one verb on the host: whether it runs, and the result of the last run that
+// ended. Its key is empty if there was none.
 type Work struct {
 	Running bool
 	// StartFailure is why the last start failed. Zero means that it did not.
 	StartFailure StartFailure
-	// Key is that of the last run that ended. Empty means that there was none.
-	Key     string
-	OK      bool
-	Reason  v1alpha1.Reason // set unless OK
-	Message string
-	// Log is the end of its output.
-	Log        string
-	FinishedAt time.Time
+	verb.Result
 }
 
 // StartFailure is why a verb could not be started for a key.
@@ -169,15 +122,6 @@ type StartFailure struct {
 	Message string
 	// RetryAt is when to retry.
 	RetryAt time.Time
-}
-
-// Gate reports whether a disruptive action may begin now. A gate that could not be read
-// is closed, with ReasonGateUnknown.
-type Gate struct {
-	Open    bool
-	Reason  v1alpha1.Reason
-	Message string
-	Until   time.Time
 }
 
 // Health reports whether the node is healthy, and on a control plane its static pods and

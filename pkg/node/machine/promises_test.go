@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // TestPromises moves a node through an upgrade while at random the agent crashes, the
@@ -114,7 +115,11 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		m.now = m.now.Add(8 * time.Hour)
 		m.crash()
 	case "gate":
-		m.gate = Gate{Open: !m.gate.Open, Reason: v1alpha1.ReasonWindowClosed}
+		if m.gate.Holds() {
+			m.gate = fleet.Hold{}
+		} else {
+			m.gate = fleet.Hold{Reason: v1alpha1.ReasonWindowClosed}
+		}
 	case "release":
 		m.coordinate(v1alpha1.ReleaseNode)
 	case "pass 1":
@@ -136,7 +141,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		}
 	case "soft-reboot":
 		m.softReboot = rapid.SampledFrom([]string{"", "nothing", "former"}).Draw(t, "soft reboot does")
-		m.host.SoftRebootProblem = rapid.SampledFrom([]string{"", "", "systemd is too old"}).Draw(t, "soft reboot is not possible")
+		m.host.Node.SoftRebootProblem = rapid.SampledFrom([]string{"", "", "systemd is too old"}).Draw(t, "soft reboot is not possible")
 	case "pods":
 		if !m.node.Unschedulable {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")
@@ -191,7 +196,7 @@ func (m *model) coordinate(release v1alpha1.Release) {
 
 // recoverAll ends all faults and gives the node what it needs.
 func (m *model) recoverAll() {
-	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = Gate{Open: true}, false, false, "", true
+	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = fleet.Hold{}, false, false, "", true
 	m.apiSilent = false
 	for range 500 {
 		if m.finished() && m.held == "" && !m.node.Marked() {

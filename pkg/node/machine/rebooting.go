@@ -141,7 +141,7 @@ func (s State) rebootInsteadOfSoft(o Observation, why string) State {
 // chooseMethod chooses how the node merges the image.
 func chooseMethod(o Observation) (m v1alpha1.Method, why string) {
 	h := fleet.MethodHost{
-		RefreshBlockers: o.Host.RefreshBlockers, SoftRebootProblem: o.Host.SoftRebootProblem,
+		RefreshBlockers: o.Host.Node.RefreshBlockers, SoftRebootProblem: o.Host.Node.SoftRebootProblem,
 		RebootRequired: o.Host.RebootRequired, RebootReason: o.Host.RebootReason,
 	}
 	return fleet.MethodOf(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)

@@ -36,7 +36,7 @@ var doing = map[v1alpha1.Method]string{v1alpha1.MethodRestart: "restarting", v1a
 // lastCheckRestart is the last check of an attempt by Restart: it checks the mounts that
 // a refresh would break again.
 func lastCheckRestart(s State, o Observation) (State, Action) {
-	if len(o.Host.RefreshBlockers) > 0 {
+	if len(o.Host.Node.RefreshBlockers) > 0 {
 		return afterKubeadm(s, o)
 	}
 	return startActivate(s, o)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -194,11 +195,14 @@ func (m *model) command(t *testing.T, words []string) {
 		m.spec.Release, m.reserved = v1alpha1.ReleaseNone, false
 	case "gate":
 		m.gateUnknown = arg == "unknown"
-		m.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+		m.gate = fleet.Hold{}
+		if arg != "open" {
+			m.gate = fleet.Hold{Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+		}
 	case "closes": // the gate, for a reason, and for how long if that is known
-		m.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
+		m.gate = fleet.Hold{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
 		if d, err := time.ParseDuration(words[2]); err == nil && d > 0 {
-			m.gate.Until = m.now.Add(d)
+			m.gate.Until = ptr.To(m.now.Add(d))
 		}
 	case "work":
 		m.settle(arg == "ends")
@@ -224,13 +228,13 @@ func (m *model) command(t *testing.T, words []string) {
 		if !m.rollBack() {
 			t.Fatal("there is no activation to roll back")
 		}
-		m.host.Rollback.Finished = arg == "returned"
+		m.host.Rollback.FinishedAt = map[bool]time.Time{true: m.now}[arg == "returned"]
 	case "agent":
 		m.crash()
 	case "soft-reboot": // what one does: what it should, "nothing", or it merges the "former" version
 		m.softReboot = strings.TrimPrefix(arg, "works")
 	case "cannot": // be soft-rebooted
-		m.host.SoftRebootProblem = arg
+		m.host.Node.SoftRebootProblem = arg
 	case "reboot":
 		m.rebootWorks, m.rebootProblem = arg == "works", ""
 		if why, refused := strings.CutPrefix(arg, "refused "); refused {

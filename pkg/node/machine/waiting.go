@@ -113,7 +113,7 @@ func waiting(s State, o Observation) (State, Action) {
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}
 		if work := o.Work[verb.Kubeadm]; work.ended(attemptKey(s, o)) && !work.OK && !kubeadmDone(o) {
-			s.KubeadmLog = work.Log
+			s.KubeadmLog = work.LogTail
 			return s.withReason(work.Reason, "kubeadm failed ahead of the node's turn, and runs again when it comes: "+work.Message), Action{}
 		}
 		return s.withReason(v1alpha1.ReasonAwaitingRelease, "ready to begin; waiting for the coordinator"), Action{}

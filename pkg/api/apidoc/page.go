@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -127,7 +128,11 @@ func (w *writer) first(path string, field schema) string {
 	if len(field.Properties) == 0 || slices.Contains(known, path[strings.LastIndex(path, ".")+1:]) {
 		return ""
 	}
-	parts := fmt.Sprint(slices.Sorted(maps.Keys(field.Properties)))
+	data, err := json.Marshal(field.Properties)
+	if err != nil {
+		panic(err) // it was JSON before
+	}
+	parts := string(data)
 	if first := w.seen[parts]; first != "" {
 		return first
 	}

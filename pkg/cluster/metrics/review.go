@@ -31,7 +31,8 @@ const (
 )
 
 // The reviews that tokens may cause. A token that was accepted before, or that comes on a
-// connection on which one was, has a budget that no other token can use up. The others have one for each client, and one for all clients.
+// connection on which one was, has a budget that no other token can use up. The others have one
+// for each client, and one for all clients.
 const (
 	acceptedRate, acceptedBurst = 4, 16
 	clientRate, clientBurst     = 1, 5

@@ -220,8 +220,9 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// trust keeps the request's connection open when there are too many, or does so no longer. A token
-// that is refused ends the trust, so that who once had a good token cannot send many others.
+// trust sets whether the request's connection stays open when there are too many, and uses the
+// budget of accepted tokens. A refused token ends both: otherwise a client with one good token
+// could send any number of others.
 func trust(ctx context.Context, on bool) {
 	if c, found := ctx.Value(connectionKey{}).(*connection); found { // not in a test of the handler
 		c.listener.mutex.Lock()

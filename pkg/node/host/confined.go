@@ -283,8 +283,8 @@ type confinedEnd struct {
 	peak         uint64 // the most memory that it used; zero: that is not known, as before systemd 255
 }
 
-// ownSignals are the signals that end a program because of what it does itself. Any other comes
-// from somebody else: a person, or the kernel when the node's memory runs out.
+// ownSignals are the signals that end a program because of what it does itself. Any other one is
+// sent by a person, by another program, or by the kernel when the node's memory runs out.
 var ownSignals = []unix.Signal{
 	unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGSEGV, unix.SIGSYS, unix.SIGTRAP, unix.SIGXFSZ,
 }

@@ -127,7 +127,7 @@ func TestConfinedProgramFails(t *testing.T) {
 	}
 }
 
-// TestConfinedProgramIsKilled checks that a program that somebody kills is not at fault.
+// TestConfinedProgramIsKilled checks that a program that is killed from outside is not at fault.
 func TestConfinedProgramIsKilled(t *testing.T) {
 	file, err := os.Open("/confined.raw")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // Gather collects the facts about the node, except SoftReboots, for which systemd is
 // asked, Confs, ConfProblem and Armed, which package sysupdate finds, and Node, which
-// package nodefacts finds.
+// package facts finds.
 func Gather(l Layout) (verb.HostFacts, error) {
 	var facts verb.HostFacts
 	var err error

@@ -67,7 +67,7 @@ type HostFacts struct {
 	// KubeletProblem is what the kubelet's own health endpoint shows to be wrong; empty if
 	// nothing is.
 	KubeletProblem string `json:"kubeletProblem,omitempty"`
-	// Node has the facts that preflight checks need, see package nodefacts.
+	// Node has the facts that preflight checks need.
 	Node v1alpha1.NodeFacts `json:"node"`
 }
 
@@ -103,6 +103,5 @@ type Rollback struct {
 	Impossible bool `json:"impossible,omitempty"`
 }
 
-// Finished reports whether the guard has finished: the former version is merged again, or it never
-// will be.
+// Finished reports whether the guard has finished: From is merged again, or never will be.
 func (r *Rollback) Finished() bool { return !r.FinishedAt.IsZero() }

@@ -46,7 +46,7 @@ var managed = tree{"matchExpressions": []any{tree{"key": "unmanaged", "operator"
 // createPolicy creates the UpgradePolicy with the spec that it had last. The coordinator may have
 // created an empty one, where no node was managed yet.
 func (w *world) createPolicy() {
-	w.since["policy"] = w.now()
+	w.since["policy"], w.policyDeleted = w.now(), false
 	spec := clone(w.policy)
 	if w.api.objects[policyKey] == nil {
 		w.api.put("admin", policyKey, tree{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy", "spec": spec})
@@ -55,9 +55,13 @@ func (w *world) createPolicy() {
 	w.edit(policyKey, func(t tree) { t["spec"] = spec })
 }
 
-// editPolicy edits the UpgradePolicy. If it is deleted, it is created with that later.
+// editPolicy edits the UpgradePolicy. If it is deleted, it is created with that later: the one that
+// the coordinator creates meanwhile stays as it is.
 func (w *world) editPolicy(change func(spec tree)) {
 	change(w.policy)
+	if w.policyDeleted {
+		return
+	}
 	w.edit(policyKey, func(t tree) { change(child(t, "spec")) })
 }
 
@@ -82,7 +86,7 @@ func (w *world) injectPolicy(f fault) {
 		})
 	case "delete policy":
 		w.api.remove("admin", policyKey)
-		w.since["no policy"] = w.now()
+		w.since["no policy"], w.policyDeleted = w.now(), true
 		w.until(f, w.createPolicy)
 	}
 }

@@ -40,6 +40,7 @@ type world struct {
 	budgets                 []budget               // of the upgrades that people ask for
 	policyBudgets           []budget               // of those that the UpgradePolicy asks for
 	policy                  tree                   // the spec that people want the UpgradePolicy to have
+	policyDeleted           bool                   // it was deleted, and is not there again
 	edited                  map[string]editedLease // by the slot's name
 	since                   map[string]time.Time   // when people began to hold something, by what
 	decidedAt               time.Time              // when the last plan began that knew everything

@@ -4,7 +4,6 @@ package plan
 type survey struct {
 	cluster          *cluster
 	begun            bool    // a node has begun this upgrade
-	busy             bool    // a node that the upgrade concerns is busy
 	pass1            bool    // control planes are not all at the version yet
 	oldAPIServer     string  // a node whose apiserver is not at the version yet
 	failed           *node   // the first that failed, if that stops the others
@@ -66,7 +65,6 @@ func newSurvey(c *cluster) *survey {
 
 // noteBusy adds a busy node to the survey.
 func (s *survey) noteBusy(n *node) {
-	s.busy = true
 	if s.writeFailed == nil && n.writeFailed() {
 		s.writeFailed = n
 	}

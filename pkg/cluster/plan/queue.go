@@ -41,7 +41,7 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 	if len(q.targets) > 1 || late != nil || len(r.policySpec().Automatic) > 0 {
 		q.choose(r, wake)
 	}
-	if len(q.targets) == 0 || q.noneCanProceed && late != nil && late.hasWork(r) {
+	if len(q.targets) == 0 || late.atWork(r) || q.noneCanProceed && late != nil && late.hasWork(r) {
 		q.planned = late
 		return q
 	}
@@ -138,6 +138,14 @@ func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 		}
 	}
 	return nil
+}
+
+// atWork reports whether a node is being upgraded, or released, for the upgrade, and has neither
+// failed nor been abandoned.
+func (t *target) atWork(r *reading) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		return (n.busy() || n.released()) && !n.failed() && n.abandoned == nil && t.isFor(n.spec.Upgrade)
+	})
 }
 
 // assigned reports whether the spec of a NodeUpgrade is for the upgrade.

@@ -90,13 +90,16 @@ func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out 
 }
 
 // queued returns why an upgrade that is not active waits: for people, for the active one, or,
-// while late nodes are upgraded because none is active, for what keeps it from its trigger.
+// while late nodes are upgraded, for what keeps it from its trigger, or for these nodes.
 func (p *planner) queued(t *target) fleet.Hold {
 	if hold := upgradeHold(t.ClusterUpgrade, p.cluster.now); hold.Holds() {
 		return hold
 	}
 	if p.cluster.target.forLateNodes {
 		if hold := t.triggered(p.cluster.reading).hold; hold.Holds() {
+			return hold
+		}
+		if hold := p.summary(); hold.Stalls() {
 			return hold
 		}
 		message := fmt.Sprintf("waits until nodes that joined late have %s", p.cluster.target.to)

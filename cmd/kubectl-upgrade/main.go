@@ -21,11 +21,11 @@ import (
 var version string
 
 func main() {
-	klog.SetLogger(logr.Discard()) // Exit writes errors, in one line
+	klog.SetLogger(logr.Discard()) // Run writes errors, in one line
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
-	err := cli.New(streams, program.Version(version)).ExecuteContext(ctx)
+	code := cli.Run(ctx, os.Args[1:], streams, program.Version(version))
 	stop()
-	os.Exit(cli.Exit(err, os.Stderr))
+	os.Exit(code)
 }

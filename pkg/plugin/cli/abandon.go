@@ -57,6 +57,9 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 	case err != nil:
 		return explain("reading NodeUpgrade "+node, err)
 	}
+	if err := checkAnswer("reading NodeUpgrade "+node, u, node); err != nil {
+		return err
+	}
 	now := metav1.NewTime(p.now())
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: reason, Time: &now, By: reader.user(ctx)},

@@ -251,7 +251,10 @@ func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alph
 	if apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it", u.Name)
 	}
-	return created, explain("creating ClusterUpgrade "+u.Name, err)
+	if err != nil {
+		return nil, explain("creating ClusterUpgrade "+u.Name, err)
+	}
+	return created, checkAnswer("creating ClusterUpgrade "+u.Name, created, u.Name)
 }
 
 // finish prints the upgrade that exists now, or follows it.

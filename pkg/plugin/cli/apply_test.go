@@ -27,9 +27,9 @@ func TestApplyWithoutTerminalLogsEachTransition(t *testing.T) {
 		t.Run(string(end.outcome), func(t *testing.T) {
 			c, config, args := minorCluster(t)
 			a := &watched{code: make(chan int, 1)}
-			cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &a.out, ErrOut: &a.errOut}, "test")
-			cmd.SetArgs(append(args, "--yes", "--kubeconfig="+apitest.Kubeconfig(t, config)))
-			go func() { a.code <- cli.Exit(cmd.ExecuteContext(context.Background()), &a.errOut) }()
+			streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &a.out, ErrOut: &a.errOut}
+			args = append(args, "--yes", "--kubeconfig="+apitest.Kubeconfig(t, config))
+			go func() { a.code <- cli.Run(context.Background(), args, streams, "test") }()
 			a.out.await(t, "node cp-1: Idle")
 			c.writeOrders()
 			c.trigger()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
@@ -25,20 +26,32 @@ type program struct {
 	genericiooptions.IOStreams
 	// drawn is Out for what render has drawn: its colors stay.
 	drawn io.Writer
-	// terminalOut is Out as it is, for escape sequences of our own.
-	terminalOut io.Writer
-	cluster     *genericclioptions.ConfigFlags
-	color       string
-	version     string
-	now         func() time.Time
+	// terminalOut is Out as it is, for escape sequences of our own, and terminalErr is ErrOut.
+	terminalOut, terminalErr io.Writer
+	written                  *written
+	cluster                  *genericclioptions.ConfigFlags
+	color                    string
+	version                  string
+	now                      func() time.Time
 }
 
-// New returns the command. Exit turns the error of its ExecuteContext into a line and an
-// exit code.
+// New returns the command, which Run runs.
 func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
-	p := &program{drawn: safe{out: streams.Out, colors: true}, terminalOut: streams.Out, cluster: genericclioptions.NewConfigFlags(true).WithWrapConfigFn(unlimited), version: version, now: time.Now}
-	streams.Out, streams.ErrOut = safe{out: streams.Out}, safe{out: streams.ErrOut}
-	p.IOStreams = streams
+	return newProgram(streams, version).command()
+}
+
+func newProgram(streams genericiooptions.IOStreams, version string) *program {
+	p := &program{
+		written: &written{out: streams.Out}, terminalOut: streams.Out, terminalErr: streams.ErrOut,
+		cluster: genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(config *rest.Config) *rest.Config { return onlyAPI(unlimited(config)) }), version: version, now: time.Now,
+	}
+	p.drawn = safe{out: p.written, colors: true}
+	p.IOStreams = genericiooptions.IOStreams{In: streams.In, Out: safe{out: p.written}, ErrOut: safe{out: streams.ErrOut}}
+	return p
+}
+
+// command returns the command with all verbs.
+func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-upgrade",
 		Short: "Upgrade the nodes of a cluster inside maintenance windows",
@@ -49,7 +62,7 @@ commands say why.
 The plugin only shows the state and changes objects; agents on the nodes do the work.
 Ctrl-C stops the display, not the upgrade.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl upgrade"},
-		Version:       version,
+		Version:       p.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -61,9 +74,9 @@ Ctrl-C stops the display, not the upgrade.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error { return p.checkColor() },
 	}
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.ErrOut)
 	root.SetFlagErrorFunc(explainFlag)
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
 	p.addClusterFlags(root)

@@ -28,9 +28,9 @@ const (
 // errWork ends `kubectl upgrade plan --exit-code` where there is something to do.
 var errWork = errors.New("there is something to do")
 
-// Exit writes the error as one line and returns the program's exit code. An
+// exit writes the error as one line and returns the program's exit code. An
 // interruption is not reported: the person who pressed Ctrl-C knows.
-func Exit(err error, errOut io.Writer) int {
+func exit(err error, errOut io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
@@ -66,9 +66,12 @@ var undeclaredField = regexp.MustCompile(`unknown field "([^"]+)"`)
 // explain returns an error of the API server with what it means, and what to try next.
 func explain(doing string, err error) error {
 	var unreachable *url.Error
+	var foreign *foreignAnswer
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &foreign):
+		return fmt.Errorf("%s: %w", doing, foreign)
 	case errors.Is(err, context.Canceled):
 		return err
 	case apierrors.IsNotFound(err):

@@ -56,9 +56,9 @@ type watched struct {
 
 func startWatch(ctx context.Context, t *testing.T, config *rest.Config, more ...string) *watched {
 	w := &watched{code: make(chan int, 1)}
-	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.errOut}, "test")
-	cmd.SetArgs(append([]string{"status", "--watch", "--kubeconfig=" + apitest.Kubeconfig(t, config)}, more...))
-	go func() { w.code <- cli.Exit(cmd.ExecuteContext(ctx), &w.errOut) }()
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.errOut}
+	args := append([]string{"status", "--watch", "--kubeconfig=" + apitest.Kubeconfig(t, config)}, more...)
+	go func() { w.code <- cli.Run(ctx, args, streams, "test") }()
 	return w
 }
 

@@ -71,6 +71,7 @@ func (f *freeze) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	exclusion := schedule.Spec.MaintenanceExclusions[0]
 	if f.dryRun.mode != dryRunClient {
 		if schedule, err = f.create(ctx, schedule); err != nil {
 			return err
@@ -79,7 +80,6 @@ func (f *freeze) run(ctx context.Context) error {
 	if !f.forPeople() {
 		return f.print(f.program, schedule)
 	}
-	exclusion := schedule.Spec.MaintenanceExclusions[0]
 	options := f.drawing()
 	options.Now = exclusion.StartTime.Time
 	if options.Zone, err = zone(f.timeZone); err != nil {
@@ -106,7 +106,7 @@ func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSched
 		return nil, explain("creating MaintenanceSchedule "+schedule.Name, err)
 	}
 	created.TypeMeta = schedule.TypeMeta
-	return created, nil
+	return created, checkAnswer("creating MaintenanceSchedule "+schedule.Name, created, schedule.Name)
 }
 
 // schedule returns the object to create.

@@ -75,6 +75,9 @@ func (r *reader) kubeadmRun(ctx context.Context, node string) (*kubeadmRun, erro
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	var problem error
 	for _, pod := range pods.Items {
+		if len(pod.Spec.Containers) == 0 {
+			continue // no API server has such a pod
+		}
 		for _, previous := range []bool{false, true} {
 			run, err := r.runIn(ctx, pod, previous)
 			if run != nil {

@@ -73,7 +73,7 @@ machine, at the address in the UpgradePolicy.`,
 	n.addTo(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
-	flags.StringVar(&n.saveTo, "save-snapshot", "", "Also save the state of the cluster to this file.")
+	flags.StringVar(&n.saveTo, "save-snapshot", "", "Also save the state of the cluster to this file; - writes it to standard output instead of the plan.")
 	flags.StringVar(&n.at, "at", "", "Plan for this time: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&n.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringSliceVarP(&n.files, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
@@ -103,14 +103,22 @@ func (n *planning) run(ctx context.Context) error {
 	}
 	if n.saveTo != "" {
 		saved.Preflight, saved.Webhooks = shot.Preflight, shot.Webhooks
-		if err := saved.save(n.saveTo); err != nil {
+		if err := n.save(saved, n.saveTo); err != nil {
 			return err
 		}
 	}
 	decided := plan.Predict(shot.Snapshot, at)
+	if n.saveTo != "" && n.streamAt(n.saveTo) == n.Out {
+		return n.code(decided) // the snapshot is the output
+	}
 	if err := n.show(shot.Snapshot, decided, at, flags.zone); err != nil {
 		return err
 	}
+	return n.code(decided)
+}
+
+// code returns what --exit-code asks for.
+func (n *planning) code(decided plan.Plan) error {
 	if n.exitCode && request.HasWork(decided) {
 		return errWork
 	}

@@ -93,6 +93,9 @@ func (r *reader) read(ctx context.Context) (o view.Objects, err error) {
 		return o, explain("reading MaintenanceSchedules", err)
 	}
 	o = view.Objects{Upgrades: upgrades.Items, NodeUpgrades: nodeUpgrades.Items, Schedules: schedules.Items}
+	if err := requireNames(fleet.Snapshot{Upgrades: o.Upgrades, NodeUpgrades: o.NodeUpgrades, Schedules: o.Schedules}); err != nil {
+		return o, fmt.Errorf("reading the cluster: %w", err)
+	}
 	switch policies, err := r.kinds.UpgradePolicies.List(ctx, metav1.ListOptions{}); {
 	case err == nil:
 		o.Policies = policies.Items
@@ -187,18 +190,21 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 		// A field that is not understood may be the one that holds a node.
 		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or it was changed", file, strict[0])
 	}
+	if err := requireNames(shot.Snapshot); err != nil {
+		return shot, fmt.Errorf("reading %s: %w", file, err)
+	}
 	return shot, nil
 }
 
 // save writes the snapshot into a file that people can share: it has no managed fields,
 // as nothing reads them, and no password.
-func (shot snapshotFile) save(file string) error {
+func (p *program) save(shot snapshotFile, file string) error {
 	text, err := json.MarshalIndent(shot, "", " ")
 	if err != nil {
 		return err
 	}
 	text = credentials.ReplaceAll(text, []byte("$1"))
-	return os.WriteFile(file, append(text, '\n'), 0o600)
+	return p.writeFile(file, 0o600, append(text, '\n'))
 }
 
 // credentials matches the user and password in an address.
@@ -229,6 +235,9 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	}
 	if err != nil {
 		return shot, explain("reading the cluster", err)
+	}
+	if err := requireNames(shot.Snapshot); err != nil {
+		return shot, fmt.Errorf("reading the cluster: %w", err)
 	}
 	shot.Source = p.readSource(ctx, shot.Policy, nil)
 	return shot, nil

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,8 +54,8 @@ the upgrade.
   -o markdown  short, for a change ticket (the default)
   -o json      everything, in a shape that scripts may rely on
 
-With --output-file the report is written to a file, by default in the format that its
-name ends with: .html, .md or .json. With --follow that file is rewritten until the
+With --output-file the report is written to a file (- is standard output), by default
+in the format that its name ends with: .html, .md, .json or .yaml. With --follow that file is rewritten until the
 upgrade has ended; the exit codes are those of ` + "`kubectl upgrade status --watch`" + `.
 
 It reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of
@@ -79,7 +77,7 @@ the schedules that exist now. With --snapshot it reads a file that ` + "`kubectl
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, go-template=… and kubectl's others."
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{formatHTML, formatMarkdown, "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&r.file, "output-file", "", "Write the report to this file.")
+	flags.StringVar(&r.file, "output-file", "", "Write the report to this file, or standard output (-).")
 	flags.BoolVar(&r.follows, "follow", false, "With --output-file: rewrite the file until the upgrade has ended.")
 	flags.StringVar(&r.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
 	flags.StringVar(&r.timeZone, "time-zone", "", "Time zone in which times are shown; JSON is always in UTC. Default: this machine's.")
@@ -141,7 +139,7 @@ func (r *reporting) write(s fleet.Snapshot, at time.Time) error {
 	case err != nil:
 		return err
 	case r.file != "":
-		return replaceFile(r.file, text)
+		return r.writeFile(r.file, 0o644, text)
 	}
 	_, err = r.Out.Write(text)
 	return err
@@ -165,7 +163,9 @@ func (r *reporting) draw(made *report.Report) ([]byte, error) {
 // check reads the flags, and refuses those that cannot be combined.
 func (r *reporting) check() (err error) {
 	if r.format() == "" {
-		*r.flags.OutputFormat = formatOf(r.file)
+		if *r.flags.OutputFormat, err = formatOf(r.file); err != nil {
+			return err
+		}
 	}
 	if err := r.timeout.read(); err != nil {
 		return err
@@ -176,6 +176,8 @@ func (r *reporting) check() (err error) {
 	switch {
 	case r.follows && r.file == "":
 		return errors.New("--follow rewrites a file: add --output-file FILE")
+	case r.follows && !r.isRewritable(r.file):
+		return fmt.Errorf("--follow rewrites a file, and %s is none that can be rewritten: leave out --follow, or name another file", r.file)
 	case r.follows && r.snapshotFile != "":
 		return errors.New("--snapshot does not change: leave out --follow, or --snapshot")
 	case r.timeout.limit > 0 && !r.follows:
@@ -194,10 +196,16 @@ func (r *reporting) check() (err error) {
 	return nil
 }
 
-// formatOf returns the format that a file's name ends with.
-func formatOf(file string) string {
-	formats := map[string]string{".html": formatHTML, ".htm": formatHTML, ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
-	return cmp.Or(formats[strings.ToLower(filepath.Ext(file))], formatMarkdown)
+// formatOf returns the format that a file's name ends with. A name without an ending, such as
+// /dev/stdout, says nothing.
+func formatOf(file string) (string, error) {
+	formats := map[string]string{"": formatMarkdown, ".md": formatMarkdown, ".markdown": formatMarkdown, ".html": formatHTML, ".htm": formatHTML, ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+	ending := strings.ToLower(filepath.Ext(file))
+	format, known := formats[ending]
+	if !known {
+		return "", fmt.Errorf("--output-file=%s: there is no format for the ending %s; use .html, .md, .json or .yaml, or say the format with -o", file, ending)
+	}
+	return format, nil
 }
 
 // drawnByUs reports whether the format is none of kubectl's.
@@ -226,7 +234,7 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objec
 	file := &reportFile{reporting: r, records: records}
 	f := follow.Follower{
 		Kinds: reader.kinds, Core: reader.core, Display: file, Now: r.now, Timeout: r.timeout.limit, Upgrade: r.name, Programs: reader.programs,
-		Picture: func(view.Status) (string, bool, error) { return "", true, file.problem },
+		Picture: func(view.Status) (string, bool, error) { return "", true, nil },
 	}
 	ended := f.Run(ctx, first)
 	if errors.Is(ended, context.Canceled) || file.problem != nil {
@@ -247,34 +255,17 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objec
 }
 
 // Show is part of Display.
-func (f *reportFile) Show(frame follow.Frame) {
+func (f *reportFile) Show(frame follow.Frame) error {
 	began := f.now()
 	if began.Before(f.next) || frame.Objects.Upgrade(f.name) == nil {
-		return
+		return nil
 	}
 	s := frame.Objects.Snapshot()
 	s.Records = f.records
 	f.problem = f.write(s, began)
 	f.next = began.Add(max(rewriteEvery, 10*f.now().Sub(began)))
+	return f.problem
 }
 
 // Close is part of Display.
 func (f *reportFile) Close() {}
-
-// replaceFile writes a file as a whole: who reads it meanwhile reads the old or the new one.
-func replaceFile(file string, text []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	defer os.Remove(temporary.Name()) // fails once it is renamed
-	_, err = temporary.Write(text)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
-}

@@ -33,9 +33,9 @@ func TestReportFollows(t *testing.T) {
 			c.trigger()
 			file := filepath.Join(t.TempDir(), "report.html")
 			w := &watched{code: make(chan int, 1)}
-			cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.errOut}, "test")
-			cmd.SetArgs([]string{"report", after, "--output-file", file, "--follow", "--kubeconfig=" + apitest.Kubeconfig(t, config)})
-			go func() { w.code <- cli.Exit(cmd.ExecuteContext(context.Background()), &w.errOut) }()
+			streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.errOut}
+			args := []string{"report", after, "--output-file", file, "--follow", "--kubeconfig=" + apitest.Kubeconfig(t, config)}
+			go func() { w.code <- cli.Run(context.Background(), args, streams, "test") }()
 			w.errOut.await(t, "until the upgrade has ended")
 			awaitFile(t, file, "In progress")
 			c.setStep("w-1", v1alpha1.StepDraining, v1alpha1.ReasonDrainBlocked, "pod shop/cart-0 cannot be evicted")

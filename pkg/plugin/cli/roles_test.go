@@ -163,8 +163,10 @@ func checkAggregation(t *testing.T, config *rest.Config, roles map[string]*rbacv
 func runCommand(t *testing.T, config *rest.Config, user, command string) (out, errOut string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, "test")
-	cmd.SetArgs(append(strings.Fields(command), "--as="+user, "--kubeconfig="+apitest.Kubeconfig(t, config)))
-	code = cli.Exit(cmd.ExecuteContext(t.Context()), &stderr)
+	args := append(strings.Fields(command), "--kubeconfig="+apitest.Kubeconfig(t, config))
+	if user != "" {
+		args = append(args, "--as="+user)
+	}
+	code = cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, "test")
 	return stdout.String(), stderr.String(), code
 }

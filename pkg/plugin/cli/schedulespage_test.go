@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
-	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,9 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -37,13 +33,11 @@ func TestSchedulesPage(t *testing.T) {
 		if err := os.WriteFile(m[3], []byte(m[1]), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var out, errOut bytes.Buffer
-		cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, "test")
-		cmd.SetArgs(append([]string{"--time-zone=Europe/Berlin"}, strings.Fields(m[2])...))
-		if code := cli.Exit(cmd.ExecuteContext(context.Background()), &errOut); code != 0 || errOut.Len() > 0 {
-			t.Errorf("kubectl upgrade %s: got exit code %d and %q, want 0 and nothing", m[2], code, errOut.String())
+		out, errOut, code := offline(t, append([]string{"--time-zone=Europe/Berlin"}, strings.Fields(m[2])...)...)
+		if code != 0 || errOut != "" {
+			t.Errorf("kubectl upgrade %s: got exit code %d and %q, want 0 and nothing", m[2], code, errOut)
 		}
-		return strings.TrimSuffix(whole, m[4]+"```") + out.String() + "```"
+		return strings.TrimSuffix(whole, m[4]+"```") + out + "```"
 	})
 	if count != 10 {
 		t.Errorf("the page has %d examples, want 10", count)

@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 		klog.SetLogger(logr.Discard())
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		err := cli.New(streams, "v0.0.0-test").ExecuteContext(ctx)
+		code := cli.Run(ctx, os.Args[1:], streams, "v0.0.0-test")
 		stop()
-		os.Exit(cli.Exit(err, os.Stderr))
+		os.Exit(code)
 	}})
 }
 

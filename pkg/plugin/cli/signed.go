@@ -51,6 +51,9 @@ func (r *reader) change(ctx context.Context, name string, change func(u *v1alpha
 		case err != nil:
 			return explain("reading ClusterUpgrade "+name, err)
 		}
+		if err := checkAnswer("reading ClusterUpgrade "+name, u, name); err != nil {
+			return err
+		}
 		fields, err := change(u, user)
 		if changed = len(fields) > 0; err != nil || !changed {
 			return err

@@ -112,7 +112,7 @@ func (w *windows) read(ctx context.Context, q *query) (err error) {
 		return explain("reading Node "+w.node, err)
 	}
 	q.labels = node.Labels
-	return nil
+	return checkAnswer("reading Node "+w.node, node, w.node)
 }
 
 // warn writes what in the schedules is probably a mistake, and which of them were left

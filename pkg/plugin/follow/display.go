@@ -22,9 +22,9 @@ type Frame struct {
 	Unreachable bool
 }
 
-// Display is where frames are shown.
+// Display is where frames are shown. An error of Show ends the following.
 type Display interface {
-	Show(Frame)
+	Show(Frame) error
 	Close()
 }
 
@@ -56,7 +56,7 @@ func NewScreen(terminal io.Writer, size func() (width, height int, ok bool), opt
 }
 
 // Show is part of Display.
-func (s *screen) Show(f Frame) {
+func (s *screen) Show(f Frame) error {
 	width, height, _ := s.size()
 	options := s.options()
 	foot := footer(f, options)
@@ -73,10 +73,13 @@ func (s *screen) Show(f Frame) {
 	// A line is cleared before it is written: behind a full line it would lose
 	// its last letter.
 	all := home + clearLine + strings.ReplaceAll(render.Sanitize(strings.Join(lines, "\n"), true), "\n", "\n"+clearLine) + clearBelow
-	if size := fmt.Sprint(width, height); s.written != size+all {
-		s.written = size + all
-		fmt.Fprint(s.terminal, all)
+	size := fmt.Sprint(width, height)
+	if s.written == size+all {
+		return nil
 	}
+	s.written = size + all
+	_, err := fmt.Fprint(s.terminal, all)
+	return err
 }
 
 // footer returns the lines below the picture.
@@ -105,20 +108,23 @@ type log struct {
 func NewLog(out io.Writer, now func() time.Time) Display { return &log{out: out, now: now} }
 
 // Show is part of Display.
-func (l *log) Show(f Frame) {
+func (l *log) Show(f Frame) error {
 	for _, line := range render.Transitions(l.before, f.Status, l.now()) {
-		fmt.Fprintln(l.out, line)
+		if _, err := fmt.Fprintln(l.out, line); err != nil {
+			return err
+		}
 	}
 	l.before = &f.Status
 	if l.unreachable == f.Unreachable {
-		return
+		return nil
 	}
 	l.unreachable = f.Unreachable
 	message := "the API server answers again"
 	if f.Unreachable {
 		message = "the API server does not answer"
 	}
-	fmt.Fprintln(l.out, l.now().UTC().Format(time.RFC3339), message)
+	_, err := fmt.Fprintln(l.out, l.now().UTC().Format(time.RFC3339), message)
+	return err
 }
 
 // Close is part of Display.

@@ -123,7 +123,9 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 			frame.Progress = &progress
 		}
 	}
-	f.Display.Show(frame)
+	if err := f.Display.Show(frame); err != nil {
+		return false, err
+	}
 	return outcome(o, f.Upgrade)
 }
 

@@ -26,10 +26,11 @@ type recorder struct {
 	closed int
 }
 
-func (r *recorder) Show(f Frame) {
+func (r *recorder) Show(f Frame) error {
 	r.Lock()
 	defer r.Unlock()
 	r.frames = append(r.frames, f)
+	return nil
 }
 
 func (r *recorder) Close() { r.closed++ }

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Run runs the plugin with these arguments, and returns its exit code. Whatever goes wrong is
+// one line on standard error: also a fault of the plugin itself, and output that could not be
+// written.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string) int {
+	p := newProgram(streams, version)
+	root := p.command()
+	root.SetArgs(args)
+	err := withoutStack(version, func() error { return root.ExecuteContext(ctx) })
+	if problem := p.written.problem(); problem != nil && (err == nil || errors.Is(err, errWork) || errors.Is(err, problem)) {
+		err = fmt.Errorf("writing standard output: %w", cause(problem))
+	}
+	return exit(err, streams.ErrOut)
+}
+
+// withoutStack runs work. A panic becomes an error: it is the only place that recovers from one.
+func withoutStack(version string, work func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("this is a fault of kubectl upgrade %s, at %s: %v; please report this line at https://github.com/kubectl-upgrade/kubectl-upgrade/issues", version, faultAt(), fault)
+		}
+	}()
+	return work()
+}
+
+// faultAt returns the file and line that panicked. Only a deferred function may call it.
+func faultAt() string {
+	const most = 64
+	callers := make([]uintptr, most)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for panicked := false; ; {
+		frame, more := frames.Next()
+		inRuntime := strings.HasPrefix(frame.Function, "runtime.")
+		if panicked && !inRuntime {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+		}
+		panicked = panicked || inRuntime && frame.Function != "runtime.Callers"
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
+
+// written is standard output. It remembers the first error: not everything that writes there
+// returns one, and a full disk must not look like success.
+type written struct {
+	out   io.Writer
+	mu    sync.Mutex
+	first error
+}
+
+// Write is part of io.Writer.
+func (w *written) Write(p []byte) (int, error) {
+	n, err := w.out.Write(p)
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.first == nil {
+			w.first = err
+		}
+	}
+	return n, err
+}
+
+func (w *written) problem() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.first
+}

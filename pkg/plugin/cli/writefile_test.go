@@ -1,0 +1,150 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
+)
+
+const savedSnapshot = "../report/testdata/running-snapshot.json"
+
+// TestReportIsWrittenThrough checks that a report replaces a regular file, and that anything else
+// stays what it is.
+func TestReportIsWrittenThrough(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	report := func(file string) string {
+		t.Helper()
+		out, errOut, code := offline(t, "report", "v1.35.4", "--snapshot", savedSnapshot, "--output-file", file)
+		if code != 0 || errOut != "" {
+			t.Errorf("writing %s: got exit code %d and %q", file, code, errOut)
+		}
+		return out
+	}
+	if err := errors.Join(os.WriteFile(in("old.md"), []byte("old"), 0o640), os.Symlink("old.md", in("link.md")), os.Symlink("new.md", in("dangling.md")), os.Symlink("/dev/null", in("null")), syscall.Mkfifo(in("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	report(in("link.md"))
+	report(in("dangling.md"))
+	for name, kind := range map[string]fs.FileMode{"link.md": fs.ModeSymlink, "dangling.md": fs.ModeSymlink, "old.md": 0, "new.md": 0} {
+		if info, err := os.Lstat(in(name)); err != nil || info.Mode().Type() != kind {
+			t.Errorf("%s: it is %v (%v), want %v", name, info, err, kind)
+		}
+		if text, err := os.ReadFile(in(name)); err != nil || !strings.HasPrefix(string(text), "## Upgrade") {
+			t.Errorf("%s has %.20q (%v)", name, text, err)
+		}
+	}
+	before, err := os.Stat(in("old.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(in("old.md"))
+	if after, err := os.Stat(in("old.md")); err != nil || os.SameFile(before, after) || after.Mode() != 0o640 {
+		t.Errorf("a regular file is written in place, or has another mode: %v (%v)", after.Mode(), err)
+	}
+	read := make(chan []byte)
+	go func() {
+		text, _ := os.ReadFile(in("pipe"))
+		read <- text
+	}()
+	report(in("pipe"))
+	if text := <-read; !bytes.HasPrefix(text, []byte("## Upgrade")) {
+		t.Errorf("the pipe got %.20q", text)
+	}
+	report(in("null")) // by a symlink, as a fault would replace the machine's
+	if to, err := os.Readlink(in("null")); to != "/dev/null" || err != nil {
+		t.Errorf("the symlink to a device leads to %q (%v)", to, err)
+	}
+	if out := report("-"); !strings.HasPrefix(out, "## Upgrade") {
+		t.Errorf("standard output got %.20q", out)
+	}
+	if left, err := filepath.Glob(in(".*")); len(left) > 0 || err != nil {
+		t.Errorf("files are left behind: %v %v", left, err)
+	}
+}
+
+// TestOutputsThatAreNoFiles checks standard output by its other names, and names that a report
+// cannot have.
+func TestOutputsThatAreNoFiles(t *testing.T) {
+	log, full := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "full")
+	if err := os.Symlink("/dev/full", full); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := out.WriteString("before\n"); err != nil {
+		t.Fatal(err)
+	}
+	var errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut}
+	if code := cli.Run(t.Context(), []string{"report", "v1.35.4", "--snapshot", savedSnapshot, "--output-file", log, "-o", "markdown"}, streams, "test"); code != 0 {
+		t.Errorf("got exit code %d and %s", code, errOut.String())
+	}
+	if text, err := os.ReadFile(log); err != nil || !strings.HasPrefix(string(text), "before\n## Upgrade") {
+		t.Errorf("what was written before is lost: %.30q (%v)", text, err)
+	}
+	for args, want := range map[string]string{
+		"--output-file report.pdf":                            "error: --output-file=report.pdf: there is no format for the ending .pdf; use .html, .md, .json or .yaml, or say the format with -o\n",
+		"--output-file /no/such/report.md":                    "error: writing /no/such/report.md: no such file or directory\n",
+		"--output-file " + filepath.Dir(log) + " -o markdown": "error: writing " + filepath.Dir(log) + ": is a directory\n",
+		"--output-file " + full:                               "error: writing " + full + ": no space left on device\n",
+	} {
+		_, errOut, code := offline(t, append([]string{"report", "v1.35.4", "--snapshot", savedSnapshot}, strings.Fields(args)...)...)
+		if code != 1 || errOut != want {
+			t.Errorf("%s: got exit code %d and %q, want 1 and %q", args, code, errOut, want)
+		}
+	}
+	if _, errOut, code := offline(t, "report", "v1.35.4", "--output-file", "-", "--follow"); code != 1 || !strings.Contains(errOut, "--follow rewrites a file, and - is none") {
+		t.Errorf("got exit code %d and %q", code, errOut)
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+}
+
+// TestFullDisk checks that no verb succeeds whose output is lost.
+func TestFullDisk(t *testing.T) {
+	schedule := filepath.Join(t.TempDir(), "schedule.yaml")
+	text := "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata: {name: a}\nspec: {maintenanceWindows: [{name: w, startTime: \"2026-01-01T00:00:00Z\", endTime: \"2026-01-01T04:00:00Z\", recurrence: FREQ=DAILY}]}\n"
+	if err := os.WriteFile(schedule, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		"", "--help", "--version", "help", "help status", "status --help", "migrate", "completion bash", "completion zsh", "completion fish", "completion powershell", "completion kubectl",
+		"version --client", "version --client -o json", "windows -f " + schedule, "windows -o yaml -f " + schedule,
+		"freeze --for 1h --reason x --dry-run=client", "freeze --for 1h --reason x --dry-run=client -o yaml",
+		"plan --snapshot " + savedSnapshot, "plan --snapshot " + savedSnapshot + " --exit-code", "plan -o name --snapshot " + savedSnapshot, "plan -o json --snapshot " + savedSnapshot,
+		"report v1.35.4 --snapshot " + savedSnapshot, "report v1.35.4 -o json --snapshot " + savedSnapshot, "report v1.35.4 --output-file - --snapshot " + savedSnapshot,
+	} {
+		run := func(out io.Writer) (string, int) {
+			var errOut bytes.Buffer
+			code := cli.Run(t.Context(), strings.Fields(command), genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut}, "test")
+			return errOut.String(), code
+		}
+		if errOut, code := run(io.Discard); code == 1 {
+			t.Errorf("%s: without a full disk it fails: %s", command, errOut)
+		}
+		if errOut, code := run(full{}); code != 1 || errOut != "error: writing standard output: no space left on device\n" {
+			t.Errorf("%s: got exit code %d and %q", command, code, errOut)
+		}
+	}
+}

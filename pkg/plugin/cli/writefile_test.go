@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -54,14 +55,19 @@ func TestReportIsWrittenThrough(t *testing.T) {
 	if after, err := os.Stat(in("old.md")); err != nil || os.SameFile(before, after) || after.Mode() != 0o640 {
 		t.Errorf("a regular file is written in place, or has another mode: %v (%v)", after.Mode(), err)
 	}
-	read := make(chan []byte)
+	read := make(chan []byte, 1)
 	go func() {
 		text, _ := os.ReadFile(in("pipe"))
 		read <- text
 	}()
 	report(in("pipe"))
-	if text := <-read; !bytes.HasPrefix(text, []byte("## Upgrade")) {
-		t.Errorf("the pipe got %.20q", text)
+	select {
+	case text := <-read:
+		if !bytes.HasPrefix(text, []byte("## Upgrade")) {
+			t.Errorf("the pipe got %.20q", text)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nothing is written to the pipe")
 	}
 	report(in("null")) // by a symlink, as a fault would replace the machine's
 	if to, err := os.Readlink(in("null")); to != "/dev/null" || err != nil {

@@ -2,10 +2,13 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -37,7 +40,26 @@ func (e entry) appliesTo(t v1alpha1.UpgradeType) bool {
 	return t == "" || len(e.upgrades) == 0 || slices.Contains(e.upgrades, t)
 }
 
-// Check returns why the schedule is invalid, naming schedule and field; nil if it is
+// Problem is why a schedule is invalid.
+type Problem struct {
+	Schedule string
+	// Field is the path below spec, such as maintenanceWindows[0].recurrence.
+	Field string
+	// Name is that of the window or exclusion. Empty: it is not about one.
+	Name    string
+	Message string
+}
+
+// Error names schedule and field, such as maintenanceWindows[0] "night": recurrence.
+func (p *Problem) Error() string {
+	field := p.Field
+	if at := strings.Index(field, "]"); p.Name != "" && at >= 0 {
+		field = fmt.Sprintf("%s %q: %s", field[:at+1], p.Name, strings.TrimPrefix(field[at+1:], "."))
+	}
+	return fmt.Sprintf("schedule %s: %s: %s", p.Schedule, field, p.Message)
+}
+
+// Check returns why the schedule is invalid: a Problem that names the field; nil if it is
 // valid.
 func Check(s *v1alpha1.MaintenanceSchedule) error {
 	_, err := compile(s, s.CreationTimestamp.Time)
@@ -48,62 +70,84 @@ func compile(s *v1alpha1.MaintenanceSchedule, now time.Time) (compiled, error) {
 	c := compiled{selector: labels.Everything()}
 	in, err := zone(s.Spec.TimeZone)
 	if err != nil {
-		return c, fmt.Errorf("schedule %s: timeZone: %w", s.Name, err)
+		return c, &Problem{Schedule: s.Name, Field: "timeZone", Message: err.Error()}
 	}
 	c.zone = in
 	if s.Spec.NodeSelector != nil {
+		if field, err := checkSelector(*s.Spec.NodeSelector); err != nil {
+			return c, &Problem{Schedule: s.Name, Field: "nodeSelector" + field, Message: err.Error()}
+		}
 		if c.selector, err = s.Spec.NodeSelector.AsSelector(); err != nil {
-			return c, fmt.Errorf("schedule %s: nodeSelector: %w", s.Name, err)
+			return c, &Problem{Schedule: s.Name, Field: "nodeSelector", Message: err.Error()}
 		}
 	}
 	for i, w := range s.Spec.MaintenanceWindows {
-		e, err := compilePeriod(s.Name, w.Period, in, false, now)
+		e, field, err := compilePeriod(s.Name, w.Period, in, false, now)
 		if err != nil {
-			return c, fmt.Errorf("schedule %s: maintenanceWindows[%d] %q: %w", s.Name, i, w.Name, err)
+			return c, &Problem{s.Name, fmt.Sprintf("maintenanceWindows[%d].%s", i, field), w.Name, err.Error()}
 		}
 		c.windows = append(c.windows, e)
 	}
 	for i, x := range s.Spec.MaintenanceExclusions {
-		e, err := compileExclusion(s.Name, x, in, now)
+		e, field, err := compileExclusion(s.Name, x, in, now)
 		if err != nil {
-			return c, fmt.Errorf("schedule %s: maintenanceExclusions[%d] %q: %w", s.Name, i, x.Name, err)
+			return c, &Problem{s.Name, fmt.Sprintf("maintenanceExclusions[%d].%s", i, field), x.Name, err.Error()}
 		}
 		c.exclusions = append(c.exclusions, e)
 	}
 	return c, nil
 }
 
-func compileExclusion(schedule string, x v1alpha1.MaintenanceExclusion, in *time.Location, now time.Time) (entry, error) {
-	e, err := compilePeriod(schedule, x.Period, in, true, now)
-	e.reason, e.upgrades = x.Reason, x.Upgrades
-	for _, t := range x.Upgrades {
-		if t != v1alpha1.TypePatch && t != v1alpha1.TypeMinor && t != v1alpha1.TypeReboot {
-			return e, fmt.Errorf("upgrades: %q is not Patch, Minor or Reboot", t)
+// checkSelector returns what is wrong with a selector, and the path below it.
+func checkSelector(s v1alpha1.LabelSelector) (field string, err error) {
+	const keyRule = "%q is no key of a label, which is a name such as pool or example.com/pool"
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		if len(validation.IsQualifiedName(key)) > 0 {
+			return ".matchLabels", fmt.Errorf(keyRule, key)
 		}
 	}
-	return e, err
+	for i, e := range s.MatchExpressions {
+		field = fmt.Sprintf(".matchExpressions[%d]", i)
+		listed := e.Operator == "In" || e.Operator == "NotIn"
+		switch {
+		case len(validation.IsQualifiedName(e.Key)) > 0:
+			return field + ".key", fmt.Errorf(keyRule, e.Key)
+		case listed && len(e.Values) == 0:
+			return field + ".values", fmt.Errorf("operator %s needs values", e.Operator)
+		case !listed && len(e.Values) > 0:
+			return field + ".values", fmt.Errorf("operator %s has no values", e.Operator)
+		}
+	}
+	return "", nil
 }
 
-func compilePeriod(schedule string, p v1alpha1.Period, in *time.Location, exclusion bool, now time.Time) (entry, error) {
-	e := entry{name: schedule + "/" + p.Name, zone: in}
-	if p.StartTime.IsZero() {
-		return e, fmt.Errorf("startTime: is missing; it is the start of the first occurrence, such as 2026-01-03T01:00:00Z")
+func compileExclusion(schedule string, x v1alpha1.MaintenanceExclusion, in *time.Location, now time.Time) (e entry, field string, err error) {
+	e, field, err = compilePeriod(schedule, x.Period, in, true, now)
+	e.reason, e.upgrades = x.Reason, x.Upgrades
+	for i, t := range x.Upgrades {
+		if t != v1alpha1.TypePatch && t != v1alpha1.TypeMinor && t != v1alpha1.TypeReboot {
+			return e, fmt.Sprintf("upgrades[%d]", i), fmt.Errorf("%q is not Patch, Minor or Reboot", t)
+		}
 	}
-	if year := p.StartTime.UTC().Year(); year < 1970 || year > 2999 {
-		return e, fmt.Errorf("startTime: year %d is not within 1970 to 2999", year)
+	return e, field, err
+}
+
+// compilePeriod returns the entry of a window or exclusion, or what is wrong with one of its fields.
+func compilePeriod(schedule string, p v1alpha1.Period, in *time.Location, exclusion bool, now time.Time) (e entry, field string, err error) {
+	e = entry{name: schedule + "/" + p.Name, zone: in}
+	year := p.StartTime.UTC().Year()
+	switch {
+	case p.StartTime.IsZero():
+		return e, "startTime", fmt.Errorf("is missing; it is the start of the first occurrence, such as 2026-01-03T01:00:00Z")
+	case year < 1970 || year > 2999:
+		return e, "startTime", fmt.Errorf("year %d is not within 1970 to 2999", year)
+	case p.EndTime.IsZero():
+		return e, "endTime", fmt.Errorf("is missing; it is the end of the first occurrence, such as %s", p.StartTime.Add(4*time.Hour).UTC().Format(time.RFC3339))
+	case !p.StartTime.Before(&p.EndTime):
+		return e, "endTime", fmt.Errorf("must be later than startTime")
 	}
-	if p.EndTime.IsZero() {
-		return e, fmt.Errorf("endTime: is missing; it is the end of the first occurrence, such as %s", p.StartTime.Add(4*time.Hour).UTC().Format(time.RFC3339))
-	}
-	if !p.StartTime.Before(&p.EndTime) {
-		return e, fmt.Errorf("endTime: must be later than startTime")
-	}
-	series, err := newSeries(p, in, exclusion, now)
-	if err != nil {
-		return e, fmt.Errorf("recurrence: %w", err)
-	}
-	e.series = series
-	return e, nil
+	e.series, err = newSeries(p, in, exclusion, now)
+	return e, "recurrence", err
 }
 
 // clockSlack is longer than any change of a clock: Apia skipped a whole day.

@@ -154,19 +154,6 @@ func closed(window entry, opens time.Time) Verdict {
 	}
 }
 
-// zone loads an IANA zone; an empty name is UTC. Local is refused: it is
-// another zone on every machine.
-func zone(name string) (*time.Location, error) {
-	if name == "Local" {
-		return nil, fmt.Errorf("%q is another zone on every machine; write its IANA name, such as Europe/Berlin", name)
-	}
-	location, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not an IANA time zone such as Europe/Berlin", name)
-	}
-	return location, nil
-}
-
 // wall returns what a clock in the zone shows at t, as a Time in UTC, in which no hour is
 // missing or repeated.
 func wall(t time.Time, in *time.Location) time.Time {

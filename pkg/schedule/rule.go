@@ -25,8 +25,11 @@ var weekdays = map[string]rrule.Weekday{
 	"MO": rrule.MO, "TU": rrule.TU, "WE": rrule.WE, "TH": rrule.TH, "FR": rrule.FR, "SA": rrule.SA, "SU": rrule.SU,
 }
 
-// maxInterval is the largest INTERVAL.
-const maxInterval = 1000
+// The largest INTERVAL and COUNT, here as in the API.
+const (
+	maxInterval = 1000
+	maxCount    = 999999
+)
 
 // maxRule is how many characters a rule may have, here as in the API.
 const maxRule = 256
@@ -80,10 +83,15 @@ func splitRule(text string) (map[string]string, error) {
 func (r *rule) set(key, value string) (err error) {
 	switch key {
 	case "FREQ":
-	case "INTERVAL":
-		r.option.Interval, err = number(value, 1, maxInterval, false)
-	case "COUNT":
-		r.option.Count, err = number(value, 1, 1<<20, false)
+	case "INTERVAL", "COUNT":
+		if value[0] == '0' {
+			return fmt.Errorf("%q begins with 0", value)
+		}
+		if key == "COUNT" {
+			r.option.Count, err = number(value, 1, maxCount, false)
+		} else {
+			r.option.Interval, err = number(value, 1, maxInterval, false)
+		}
 	case "UNTIL":
 		r.until, err = time.Parse("20060102T150405Z", value)
 		if err != nil {
@@ -160,8 +168,8 @@ func (r *rule) spellOutDays() {
 // number parses a number from low to high; if signed, also from -high to -low.
 func number(text string, low, high int, signed bool) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a number", text)
+	if err != nil || !signed && text[0] == '+' || len(strings.TrimLeft(text, "+-")) > max(2, len(strconv.Itoa(high))) {
+		return 0, fmt.Errorf("%q is not a number from %d to %d", text, low, high)
 	}
 	size := n
 	if signed && n < 0 {

@@ -142,7 +142,7 @@ func TestInvalidClosesEverything(t *testing.T) {
 	refused(t, list(windows("bad", "Local"), sundays), "schedule bad: timeZone: ")
 	refused(t, list(windows("bad", "UTC", period("w", good, good, ""))), "endTime: ")
 	refused(t, list(windows("bad", "UTC", period("w", "0001-01-01T00:00:00Z", good, ""))), "startTime: ")
-	refused(t, list(freeze("bad", "", period("w", good, "2026-01-02T00:00:00Z", ""), "Everything")), "upgrades: ")
+	refused(t, list(freeze("bad", "", period("w", good, "2026-01-02T00:00:00Z", ""), "Everything")), "upgrades[0]: ")
 	selector := windows("bad", "UTC")
 	selector.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: "a", Operator: "Near"}}}
 	refused(t, list(sundays, selector), "schedule bad: nodeSelector: ")

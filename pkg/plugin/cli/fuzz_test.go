@@ -35,13 +35,11 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// FuzzFiles parses files of schedules, and the logs of agents.
+// FuzzFiles parses the logs of agents.
 func FuzzFiles(f *testing.F) {
-	f.Add("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata: {name: a}\nspec: {timeZone: UTC}\n---\nkind: List\nitems: []\n")
 	f.Add("kubeadm-log begin v1\nkubeadm-log | a\nkubeadm-log end v1 OK\n")
 	f.Add("- [")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = decodeSchedules(strings.NewReader(text))
 		if run, err := lastRun(strings.NewReader(text)); run != nil && err == nil && !strings.Contains(text, kubeadmlog.Begin) {
 			t.Errorf("got a run of kubeadm from %q", text)
 		}

@@ -1,23 +1,21 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/migrate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
@@ -327,57 +325,25 @@ type workloads struct {
 
 // workloadsIn reads the DaemonSets and Deployments in a file. It skips other kinds.
 func (p *program) workloadsIn(file string) (found workloads, err error) {
-	in := p.In
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return found, fmt.Errorf("reading %s: %w", file, errors.Unwrap(err))
-		}
-		defer f.Close()
-		in = f
+	text, err := p.readFile(file)
+	if err != nil {
+		return found, fmt.Errorf("reading %s: %w", displayName(file), err)
 	}
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
-	for {
-		text, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return found, nil
-		}
-		if err == nil {
-			err = found.add(text)
-		}
-		if err != nil {
-			return found, fmt.Errorf("reading %s: %w", displayName(file), err)
+	objects, err := manifest.Read(text)
+	for i := 0; i < len(objects) && err == nil; i++ {
+		switch objects[i].Kind {
+		case "DaemonSet":
+			d := &appsv1.DaemonSet{}
+			err = objects[i].Decode(d)
+			found.daemonSets = append(found.daemonSets, d)
+		case "Deployment":
+			d := &appsv1.Deployment{}
+			err = objects[i].Decode(d)
+			found.deployments = append(found.deployments, d)
 		}
 	}
-}
-
-// add adds the objects of a document, which may be a list.
-func (w *workloads) add(text []byte) error {
-	var head struct {
-		Kind  string `json:"kind"`
-		Items []any  `json:"items"`
+	if err != nil {
+		return found, fmt.Errorf("reading %s: %w", displayName(file), err)
 	}
-	if err := yaml.Unmarshal(text, &head); err != nil {
-		return err
-	}
-	for _, item := range head.Items {
-		one, err := yaml.Marshal(item)
-		if err == nil {
-			err = w.add(one)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	switch head.Kind {
-	case "DaemonSet":
-		d := &appsv1.DaemonSet{}
-		w.daemonSets = append(w.daemonSets, d)
-		return yaml.Unmarshal(text, d)
-	case "Deployment":
-		d := &appsv1.Deployment{}
-		w.deployments = append(w.deployments, d)
-		return yaml.Unmarshal(text, d)
-	}
-	return nil
+	return found, nil
 }

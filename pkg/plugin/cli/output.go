@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
 // output is the flag -o: kubectl's formats, and wide.
@@ -47,7 +48,7 @@ func (o *output) check() error {
 	}
 	if _, err := o.flags.ToPrinter(); genericclioptions.IsNoCompatiblePrinterError(err) {
 		hint := ""
-		if near := nearest(o.format(), append(o.flags.AllowedFormats(), "wide")); near != "" {
+		if near := request.Nearest(o.format(), append(o.flags.AllowedFormats(), "wide")); near != "" {
 			hint = fmt.Sprintf("did you mean %s? ", near)
 		}
 		return fmt.Errorf("-o %s: there is no such format; %suse wide, json, yaml, name, jsonpath=… or go-template=…", o.format(), hint)

@@ -20,13 +20,13 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	strictjson "sigs.k8s.io/json"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -173,22 +173,29 @@ type snapshotFile struct {
 	fleet.Snapshot
 }
 
+// maxSnapshot limits how much is read of a snapshot: more than 10,000 nodes have.
+const maxSnapshot = 512 << 20
+
 // loadSnapshot reads a saved snapshot.
 func loadSnapshot(file string) (shot snapshotFile, err error) {
-	text, err := os.ReadFile(file)
+	const hint = "`kubectl upgrade plan --save-snapshot FILE` writes one"
+	in, err := os.Open(file)
 	if err != nil {
-		return shot, fmt.Errorf("reading a snapshot: %w; `kubectl upgrade plan --save-snapshot FILE` writes one", err)
+		return shot, fmt.Errorf("reading a snapshot: %w; %s", err, hint)
 	}
-	strict, err := strictjson.UnmarshalStrict(text, &shot)
+	defer in.Close()
+	text, err := readAll(in, maxSnapshot)
 	if err != nil {
-		return shot, fmt.Errorf("reading %s: it is no snapshot (%w); `kubectl upgrade plan --save-snapshot FILE` writes one", file, err)
+		return shot, fmt.Errorf("reading a snapshot: %s: %w; %s", file, err, hint)
 	}
-	if shot.APIVersion != v1alpha1.GroupVersion.String() || shot.Kind != snapshotKind || shot.TakenAt.IsZero() {
-		return shot, fmt.Errorf("reading %s: it is no %s; `kubectl upgrade plan --save-snapshot FILE` writes one", file, snapshotKind)
-	}
-	if len(strict) > 0 {
+	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot); {
+	case err != nil && shot.Kind != snapshotKind:
+		return shot, fmt.Errorf("reading %s: it is no %s (%w); %s", file, snapshotKind, err, hint)
+	case err != nil:
 		// A field that is not understood may be the one that holds a node.
-		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or it was changed", file, strict[0])
+		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or it was changed", file, err)
+	case shot.TakenAt.IsZero():
+		return shot, fmt.Errorf("reading %s: takenAt is missing; %s", file, hint)
 	}
 	if err := requireNames(shot.Snapshot); err != nil {
 		return shot, fmt.Errorf("reading %s: %w", file, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -188,7 +189,7 @@ func (r *reporting) check() (err error) {
 		return nil
 	}
 	if err := r.output.check(); err != nil {
-		if near := nearest(r.format(), []string{formatHTML, formatMarkdown}); near != "" {
+		if near := request.Nearest(r.format(), []string{formatHTML, formatMarkdown}); near != "" {
 			return fmt.Errorf("-o %s: there is no such format; did you mean %s?", r.format(), near)
 		}
 		return errors.New(strings.Replace(err.Error(), "use wide, json, yaml, name,", "use html, markdown, json, yaml,", 1))

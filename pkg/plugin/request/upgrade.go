@@ -252,6 +252,18 @@ func CheckName(name string) error {
 	return nil
 }
 
+// periodName is the API's rule for the name of a window or exclusion; its length is limited there,
+// too.
+var periodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// CheckPeriodName is CheckName for a window or an exclusion.
+func CheckPeriodName(name string) error {
+	if !periodName.MatchString(name) {
+		return fmt.Errorf("%q must be of %s", name, NameRule(63))
+	}
+	return nil
+}
+
 // NameRule says of what a name of at most so many characters consists.
 func NameRule(most int) string {
 	return fmt.Sprintf("up to %d lower-case letters, digits, '-' and '.', and begin and end with a letter or digit", most)

@@ -1,0 +1,10 @@
+// Package crd has the definitions of our kinds, for programs that check objects as the API
+// server does.
+package crd
+
+import "embed"
+
+// Files are the definitions, one kind in each.
+//
+//go:embed kubectl-upgrade.dev_*.yaml
+var Files embed.FS

@@ -1,0 +1,38 @@
+package schedule
+
+import (
+	_ "embed" // for zones.txt
+	"fmt"
+	"strings"
+	"time"
+)
+
+// zoneNames are the names of the zones that Go's own database has, one a line. A machine's database
+// has more: localtime and posixrules, which are another zone on each machine, and right/UTC, which
+// counts leap seconds. And some machines do not tell upper from lower case.
+//
+//go:embed zones.txt
+var zoneNames string
+
+// zone loads an IANA zone; an empty name is UTC.
+func zone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	known := ""
+	for one := range strings.Lines(zoneNames) {
+		if one = strings.TrimSuffix(one, "\n"); strings.EqualFold(one, name) {
+			known = one
+			break
+		}
+	}
+	switch {
+	case known == name:
+		return time.LoadLocation(name)
+	case known != "":
+		return nil, fmt.Errorf("%q is not an IANA time zone; did you mean %s?", name, known)
+	case name == "Local" || name == "localtime" || name == "posixrules":
+		return nil, fmt.Errorf("%q is another zone on every machine; write its IANA name, such as Europe/Berlin", name)
+	}
+	return nil, fmt.Errorf("%q is not an IANA time zone such as Europe/Berlin", name)
+}

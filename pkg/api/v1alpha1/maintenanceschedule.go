@@ -34,8 +34,9 @@ type MaintenanceScheduleSpec struct {
 	// TimeZone is the IANA name of the zone whose wall clock the recurrences
 	// follow, such as Europe/Berlin.
 	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self != '' && self != 'Local' && !self.contains(':') && timestamp('2000-01-01T00:00:00Z').getFullYear(self) > 0",message="must be the IANA name of a time zone, such as Europe/Berlin or UTC"
+	// +kubebuilder:validation:XValidation:rule="self != 'Local' && self.matches('^[A-Z][-+A-Za-z0-9_]*(/[A-Z][-+A-Za-z0-9_]*)*$') && timestamp('2000-01-01T00:00:00Z').getFullYear(self) > 0",message="must be the IANA name of a time zone, such as Europe/Berlin or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
@@ -105,14 +106,17 @@ type Period struct {
 	// repeats the span on the wall clock of the schedule's zone. DAILY,
 	// WEEKLY, MONTHLY and YEARLY; no BYHOUR, BYMINUTE or BYSECOND. Absent:
 	// once.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^(RRULE:)?(((FREQ|WKST|BYHOUR|BYMINUTE|BYSECOND)=[A-Z0-9,]+|(INTERVAL|COUNT)=[1-9][0-9]{0,5}|UNTIL=[0-9]{8}T[0-9]{6}Z|BYMONTH=(0?[1-9]|1[0-2])(,(0?[1-9]|1[0-2]))*|BYMONTHDAY=[-+]?[0-9]{1,2}(,[-+]?[0-9]{1,2})*|BYSETPOS=[-+]?[0-9]{1,3}(,[-+]?[0-9]{1,3})*|BYDAY=([-+]?[0-9]{0,2}(MO|TU|WE|TH|FR|SA|SU),?)+)(;|$))+$')",message="must be one RFC 5545 rule on one line, such as FREQ=WEEKLY;BYDAY=SA,SU, made of FREQ, INTERVAL, COUNT, UNTIL (an instant in UTC, 20261231T235959Z), WKST, BYMONTH, BYMONTHDAY, BYDAY and BYSETPOS"
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^(RRULE:)?(((FREQ|BYHOUR|BYMINUTE|BYSECOND)=[A-Z0-9,]+|WKST=(MO|TU|WE|TH|FR|SA|SU)|INTERVAL=([1-9][0-9]{0,2}|1000)|COUNT=[1-9][0-9]{0,5}|UNTIL=(([0-9]{4}((0[1-9]|1[0-2])(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])(29|30)|(0[13578]|1[02])31))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[048]|[2468][048]|[13579][26])00)0229)T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]Z|BYMONTH=(0?[1-9]|1[0-2])(,(0?[1-9]|1[0-2]))*|BYMONTHDAY=[-+]?(0?[1-9]|[12][0-9]|3[01])(,[-+]?(0?[1-9]|[12][0-9]|3[01]))*|BYSETPOS=[-+]?(0{0,2}[1-9]|0?[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])(,[-+]?(0{0,2}[1-9]|0?[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6]))*|BYDAY=([-+]?(0?[1-9]|[1-4][0-9]|5[0-3]))?(MO|TU|WE|TH|FR|SA|SU)(,([-+]?(0?[1-9]|[1-4][0-9]|5[0-3]))?(MO|TU|WE|TH|FR|SA|SU))*)(;|$))+$') && !self.endsWith(';')",message="must be one RFC 5545 rule on one line, such as FREQ=WEEKLY;BYDAY=SA,SU, made of FREQ, INTERVAL (to 1000), COUNT (to 999999), UNTIL (an instant in UTC, 20261231T235959Z), WKST, BYMONTH, BYMONTHDAY, BYDAY and BYSETPOS"
 	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)FREQ=(DAILY|WEEKLY|MONTHLY|YEARLY)([^A-Z]|$)')",message="FREQ must be DAILY, WEEKLY, MONTHLY or YEARLY"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)BY(HOUR|MINUTE|SECOND)=')",message="BYHOUR, BYMINUTE and BYSECOND are not supported: the time of day is that of startTime"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)(FREQ=.*FREQ=|INTERVAL=.*INTERVAL=|COUNT=.*COUNT=|UNTIL=.*UNTIL=|WKST=.*WKST=|BYMONTH=.*BYMONTH=|BYMONTHDAY=.*BYMONTHDAY=|BYDAY=.*BYDAY=|BYSETPOS=.*BYSETPOS=)')",message="no part may be given twice"
 	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)COUNT=') && self.matches('(?i)UNTIL='))",message="COUNT and UNTIL cannot both be given"
 	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)FREQ=WEEKLY') && self.matches('(?i)BYMONTHDAY='))",message="BYMONTHDAY does not go with FREQ=WEEKLY"
 	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)FREQ=(DAILY|WEEKLY)') && self.matches('(?i)(BYSETPOS=|[0-9](MO|TU|WE|TH|FR|SA|SU))'))",message="BYSETPOS, and an ordinal such as -1SU in BYDAY, need FREQ=MONTHLY or YEARLY"
+	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)(FREQ=MONTHLY|BYMONTH=)') && self.matches('(?i)([1-9][0-9]|[6-9])(MO|TU|WE|TH|FR|SA|SU)'))",message="with FREQ=MONTHLY or BYMONTH, an ordinal of BYDAY counts within the month (to 5)"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)BYSETPOS=') || self.matches('(?i)BY(MONTH|MONTHDAY|DAY)=')",message="BYSETPOS needs another BY part"
 	// +optional
 	Recurrence string `json:"recurrence,omitempty"`
 }

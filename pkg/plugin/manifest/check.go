@@ -245,10 +245,12 @@ func (s *schema) checkObject(object map[string]any, at path) *fault {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		below := s.Properties[name]
 		switch {
-		case below != nil && object[name] == nil && below.Default != nil:
-			delete(object, name) // as the API server does
+		case below != nil && object[name] == nil && !below.Nullable && !slices.Contains(s.Required, name):
+			delete(object, name) // the API server reads it as absent
 			continue
 		case below != nil:
+		case s.AdditionalProperties != nil && object[name] == nil:
+			continue
 		case s.AdditionalProperties != nil:
 			below = s.AdditionalProperties
 		case s.PreserveUnknown:

@@ -227,6 +227,9 @@ func (o Object) Decode(into any) error {
 	if f := rules.check(o.value, nil); f != nil {
 		return o.problem(f)
 	}
+	if o.isOurs() {
+		delete(o.value, "status")
+	}
 	return o.decode(into)
 }
 

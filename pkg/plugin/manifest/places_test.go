@@ -23,7 +23,7 @@ func TestPlaces(t *testing.T) {
 		"a time":                          {other + window("  - name: b\n    endTime: noon\n    startTime: noon\n"), `document 2, line 14: spec.maintenanceWindows[1].endTime: "noon" is not a time with an offset`},
 		"a time without quotes":           {window("  - name: b\n    endTime: 2026\n"), `line 8: spec.maintenanceWindows[1].endTime: write "2026" in quotes: without them YAML reads it as a number`},
 		"a missing field":                 {window("  - name: b\n    startTime: \"2026-01-01T00:00:00Z\"\n"), "line 7: spec.maintenanceWindows[1].endTime: is missing"},
-		"a field that is empty":           {head + "  maintenanceWindows:\n", "line 5: spec.maintenanceWindows: is empty (null), and must be a list"},
+		"a field that is empty":           {window("  - name:\n"), "line 7: spec.maintenanceWindows[1].name: is empty (null), and must be text"},
 		"a null in a list":                {head + "  maintenanceWindows: [null]\n", "line 5: spec.maintenanceWindows[0]: is empty (null), and must be an object"},
 		"a label":                         {head + "  nodeSelector:\n    matchLabels: {pool: \"true\", gpu: true}\n", `line 6: spec.nodeSelector.matchLabels.gpu: write "true" in quotes: without them YAML reads it as true or false`},
 		"a label of the schedule":         {strings.Replace(head, "{name: s}", "\n  name: s\n  labels:\n    gpu: on", 1) + "  {}\n", `line 6: metadata.labels.gpu: write "on" in quotes`},

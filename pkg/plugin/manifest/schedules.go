@@ -61,7 +61,9 @@ func (s Schedule) checkNames() error {
 	if err := request.CheckName(s.Value.Name); err != nil {
 		return s.Object.Problem("metadata.name", err)
 	}
-	for _, err := range apivalidation.ValidateObjectMeta(&s.Value.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+	meta := s.Value.ObjectMeta
+	meta.Namespace = "" // the API server removes it
+	for _, err := range apivalidation.ValidateObjectMeta(&meta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
 		return s.Object.Problem(err.Field, errors.New(err.Detail))
 	}
 	for i, w := range s.Value.Spec.MaintenanceWindows {

@@ -70,8 +70,22 @@ func definitionOf(kind string) *schema {
 	s := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 	s.Properties["metadata"] = typesOf(reflect.TypeFor[metav1.ObjectMeta](), false)
 	s.Required = append(s.Required, "metadata")
+	s.Properties["status"] = s.Properties["status"].names()
 	definitions.Store(kind, s)
 	return s
+}
+
+// names returns the schema with the names of its fields only. Of the status of a new object, the API
+// server checks no more: it is not stored.
+func (s *schema) names() *schema {
+	only := &schema{Nullable: true, Properties: map[string]*schema{}, PreserveUnknown: len(s.Properties) == 0}
+	for name, below := range s.Properties {
+		only.Properties[name] = below.names()
+	}
+	if s.Items != nil {
+		only.Items = s.Items.names()
+	}
+	return only
 }
 
 // plural returns the name of the kind's resource.

@@ -4,88 +4,13 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"log/slog"
-	"os"
-	"time"
 	_ "time/tzdata" // schedules name time zones, and the container image has only our programs
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/agent"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
 // version is set when a release is built.
 var version string
 
-// options are the flags.
-type options struct {
-	node          string
-	kubeletConfig string
-	accountDir    string
-	bus           string
-}
-
-func main() { program.Run(newCommand()) }
-
-func newCommand() *cobra.Command {
-	var o options
-	command := &cobra.Command{
-		Use:          "agent",
-		Short:        "Upgrade the Kubernetes of this node when the coordinator releases it",
-		Version:      program.Version(version),
-		SilenceUsage: true,
-		Args:         cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return run(command.Context(), o)
-		},
-	}
-	command.Flags().StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "name of this node; default: $NODE_NAME")
-	command.Flags().StringVar(&o.kubeletConfig, "kubelet-config", "/etc/kubernetes/kubelet.conf", "the kubelet's kubeconfig: address of the API server, and identity for cordon and eviction")
-	command.Flags().StringVar(&o.accountDir, "service-account", agent.AccountDir, "folder with the ServiceAccount's token and ca.crt")
-	command.Flags().StringVar(&o.bus, "bus", host.SystemBus, "D-Bus address of the host's system bus")
-	command.AddCommand(newReadyCommand())
-	return command
-}
-
-func run(ctx context.Context, o options) error {
-	if o.node == "" {
-		return errors.New("the node's name is missing: set --node or NODE_NAME")
-	}
-	clients, err := agent.Connect(o.kubeletConfig, o.accountDir)
-	if err != nil {
-		return err
-	}
-	ready, err := newReadiness(readyDir)
-	if err != nil {
-		return err
-	}
-	machine := host.NewClient(host.Root, o.bus, verb.Failures())
-	defer machine.Close()
-	agent.New(agent.Config{
-		Node:       o.node,
-		Version:    program.Version(version),
-		Host:       machine,
-		Install:    func() error { return host.Install(host.ImageProgram, host.Root) },
-		Account:    clients.Account,
-		Kubelet:    clients.Kubelet,
-		Upgrades:   clients.Upgrades,
-		ClockAhead: clients.Clock.Ahead,
-		Events:     agent.NewRecorder(ctx, clients.Account.Events(), "node-agent", o.node),
-		Log:        slog.Default(),
-		Output:     os.Stderr,
-		Ready: func() {
-			if err := ready.set(); err != nil {
-				slog.ErrorContext(ctx, "reporting that the agent is ready", "node", o.node, "error", err)
-			}
-		},
-		ReadyWithin: readyWithin,
-		Watchdog:    program.ExitingWatchdog("the agent"),
-		Now:         time.Now,
-	}).Run(ctx)
-	return nil
-}
+func main() { program.Run(agent.NewCommand(program.Version(version))) }

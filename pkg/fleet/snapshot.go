@@ -130,3 +130,6 @@ type Webhook struct {
 func (w Webhook) String() string {
 	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
 }
+
+// FormatTime returns an instant as messages show it: in UTC, to the minute.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

@@ -55,7 +55,7 @@ func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alph
 func (l lock) manager() fleet.RebootManager {
 	since := ""
 	if l.since != nil {
-		since = l.since.UTC().Format(" since 2006-01-02 15:04 MST")
+		since = " since " + fleet.FormatTime(*l.since)
 	}
 	message := fmt.Sprintf("kured holds its lock for %s%s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
 		l.by, since, l.annotation, l.on.Namespace, l.on.Name)

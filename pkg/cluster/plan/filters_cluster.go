@@ -51,11 +51,11 @@ func notBack(s *survey, _ *node) fleet.Hold {
 func (n *node) notBack() fleet.Hold {
 	if !n.busy() {
 		message := fmt.Sprintf("node %s was upgraded, and has been NotReady since %s: no other node begins; docs/rollback.md says how its kubelet goes back, and if it never comes back: `kubectl upgrade abandon %s`",
-			n.Name, clock(*n.NotReadySince), n.Name)
+			n.Name, fleet.FormatTime(*n.NotReadySince), n.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotReadyAfterUpgrade, Message: message}
 	}
 	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
-		n.Name, clock(*n.NotReadySince), n.status.Step, n.Name)
+		n.Name, fleet.FormatTime(*n.NotReadySince), n.status.Step, n.Name)
 	return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 }
 

@@ -30,7 +30,7 @@ func notReady(c *cluster, n *node) fleet.Hold {
 	}
 	hold := fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: "the node is not Ready"}
 	if hold.Stays = n.NotReadySince != nil && hasLasted(n.NotReadySince, c.now); hold.Stays {
-		hold.Message = fmt.Sprintf("the node has been NotReady since %s; if it never comes back: `kubectl upgrade abandon %s`", clock(*n.NotReadySince), n.Name)
+		hold.Message = fmt.Sprintf("the node has been NotReady since %s; if it never comes back: `kubectl upgrade abandon %s`", fleet.FormatTime(*n.NotReadySince), n.Name)
 	}
 	return hold
 }

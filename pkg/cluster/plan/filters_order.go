@@ -19,7 +19,7 @@ func otherRetries(s *survey, n *node) fleet.Hold {
 	case s.cluster.retries(n):
 		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Until: n.retryAt}
 	}
-	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, clock(*first.retryAt))
+	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, fleet.FormatTime(*first.retryAt))
 	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
 }
 

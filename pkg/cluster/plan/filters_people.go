@@ -55,7 +55,7 @@ func notStarted(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold {
 		return fleet.Hold{}
 	}
 	return fleet.Hold{
-		Reason: v1alpha1.ReasonNotStarted, Message: fmt.Sprintf("upgrade %s starts %s", u.Name, clock(start.Time)), Until: &start.Time,
+		Reason: v1alpha1.ReasonNotStarted, Message: fmt.Sprintf("upgrade %s starts %s", u.Name, fleet.FormatTime(start.Time)), Until: &start.Time,
 	}
 }
 

@@ -132,12 +132,12 @@ func (w *windows) tooShort(c *class, a *availability, need time.Duration) fleet.
 		return hold
 	}
 	// The remaining time is left out: the message would change with every plan.
-	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, clock(*a.closes))
+	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, fleet.FormatTime(*a.closes))
 	until := w.nextOpening(c, *a.closes, need)
 	if until == nil {
 		message += "; none of the next openings is long enough"
 	} else {
-		message += "; the next opening that is long enough begins " + clock(*until)
+		message += "; the next opening that is long enough begins " + fleet.FormatTime(*until)
 	}
 	hold := fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime, Message: message, Until: until, Stays: until == nil}
 	if a.tooShort == nil {
@@ -165,9 +165,4 @@ func (w *windows) nextOpening(c *class, at time.Time, need time.Duration) *time.
 		}
 	}
 	return nil
-}
-
-// clock formats an instant for people, in UTC.
-func clock(t time.Time) string {
-	return t.UTC().Format("2006-01-02 15:04 MST")
 }

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -119,7 +118,7 @@ func (c *checker) checkFacts() {
 		case !n.controlPlane:
 			silent[agents.state(n.name)] = append(silent[agents.state(n.name)], n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, clock(n.facts.GatheredTime), agents.detail(n.name))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, fleet.FormatTime(n.facts.GatheredTime.Time), agents.detail(n.name))})
 		default:
 			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported%s.", n.name, agents.detail(n.name))})
 		}
@@ -194,13 +193,11 @@ func (a agents) detail(node string) string {
 	}
 	for _, c := range a[node].Status.Conditions {
 		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
-			return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, clock(c.LastTransitionTime))
+			return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, fleet.FormatTime(c.LastTransitionTime.Time))
 		}
 	}
 	return fmt.Sprintf(" (pod %s is not Ready)", a[node].Name)
 }
-
-func clock(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 // The label of the agents' pods, as manifests/agent has it.
 const (

@@ -177,7 +177,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		switch {
 		case pod == nil:
 			return fmt.Errorf("found no %s pod", component)
-		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !reached(pod, o.Spec.Version):
+		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !version.AtLeast(fleet.StaticPodVersion(pod), o.Spec.Version):
 			return fmt.Errorf("%s is still at %s", component, fleet.StaticPodVersion(pod))
 		case !fleet.PodReady(pod):
 			return fmt.Errorf("%s is not Ready", component)
@@ -190,12 +190,6 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		return fmt.Errorf("etcd is not Ready")
 	}
 	return a.etcdHealth()
-}
-
-// reached reports whether the pod runs version want or a newer one.
-func reached(pod *corev1.Pod, want string) bool {
-	v, err := version.Parse(want)
-	return err == nil && version.Reached(fleet.StaticPodVersion(pod), v)
 }
 
 // members returns this node's own member, which is the first, and the others. etcd always

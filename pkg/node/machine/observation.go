@@ -190,7 +190,7 @@ func Pulled(o Observation) bool {
 
 // kubeadmDone reports whether kubeadm upgrade has completed for the target.
 func kubeadmDone(o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot || atLeast(o.Host.KubeadmVersion, o.Spec.Version)
+	return o.Spec.Type == v1alpha1.TypeReboot || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
 }
 
 // done reports whether the node has reached spec. A control-plane node that joined at the
@@ -199,8 +199,8 @@ func done(s State, o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return !o.Host.RebootRequired || rebooted(s, o)
 	}
-	return atLeast(o.Node.KubeletVersion, o.Spec.Version) &&
-		(!o.Host.ControlPlane || kubeadmDone(o) || atLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
+	return version.AtLeast(o.Node.KubeletVersion, o.Spec.Version) &&
+		(!o.Host.ControlPlane || kubeadmDone(o) || version.AtLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
 }
 
 // atTarget reports whether the node already runs the target version, or no longer requires
@@ -212,13 +212,6 @@ func atTarget(o Observation) bool {
 	}
 	return o.Host.Merged == o.Spec.Version &&
 		kubeletReported(o) && o.Node.KubeletVersion == o.Spec.Version
-}
-
-// atLeast reports whether version got is want or newer. It is false if one is not a
-// version.
-func atLeast(got, want string) bool {
-	w, err := version.Parse(want)
-	return err == nil && version.Reached(got, w)
 }
 
 // withdrawn reports whether the node is no longer released for its upgrade.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Programs tell whether the coordinator and the agents run. A list is nil where it may not
@@ -71,7 +72,7 @@ func (p Programs) CoordinatorProblem() string {
 	if p.At.Sub(renewed) < coordinatorSilent {
 		return ""
 	}
-	return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", clock(renewed), pods)
+	return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", fleet.FormatTime(renewed), pods)
 }
 
 // AgentProblem returns why no agent runs on a node that is Ready; empty if one does, or if
@@ -91,7 +92,7 @@ func (p Programs) AgentProblem(node corev1.Node) string {
 		if ready {
 			return ""
 		}
-		problem, since = "since "+clock(changed)+waitingFor(pod), changed
+		problem, since = "since "+fleet.FormatTime(changed)+waitingFor(pod), changed
 	}
 	if p.At.Sub(since) < agentSilent {
 		return ""
@@ -118,8 +119,6 @@ func waitingFor(pod *corev1.Pod) string {
 	}
 	return ""
 }
-
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 // MostNames is how many names Few returns.
 const MostNames = 3

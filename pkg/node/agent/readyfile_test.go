@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"os"
@@ -33,7 +33,7 @@ func TestReadiness(t *testing.T) {
 // TestProbe checks that the DaemonSet's probe runs a command of this program, that it never
 // restarts an agent soon, and that the program can write its file.
 func TestProbe(t *testing.T) {
-	text, err := os.ReadFile("../../manifests/agent/daemonset.yaml")
+	text, err := os.ReadFile("../../../manifests/agent/daemonset.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestProbe(t *testing.T) {
 	if probe == nil || probe.Exec == nil || len(probe.Exec.Command) < 2 || probe.Exec.Command[0] != "/agent" {
 		t.Fatalf("the probe is %+v", probe)
 	}
-	if command, _, err := newCommand().Find(probe.Exec.Command[1:]); err != nil || command.Name() != "ready" {
+	if command, _, err := NewCommand("").Find(probe.Exec.Command[1:]); err != nil || command.Name() != "ready" {
 		t.Errorf("it runs %q: %v", probe.Exec.Command, err)
 	}
 	if limit := probe.FailureThreshold * probe.PeriodSeconds; limit < 24*60*60 {

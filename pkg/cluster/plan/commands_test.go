@@ -63,7 +63,7 @@ type script struct{ *sim }
 //	now TIME                     sets the clock
 //	forget                       agents drop the steps of the previous upgrade
 //	record UPGRADE               prints the record of each node
-//	decide                       prints the plan, changes nothing
+//	decide NAME…                 prints the plan, with the messages of these nodes and upgrades
 //	predict                      prints it with each node's predicted times
 //	tick N                       N times: decide, write, one step of each agent
 //	run                          tick until nothing changes; prints each change
@@ -184,7 +184,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.now = t
 		return err
 	case "decide":
-		printPlan(out, s.decide())
+		printPlan(out, s.decide(), args...)
 	case "predict":
 		s.decide()
 		printPlan(out, plan.Predict(s.Snapshot, s.now))
@@ -487,6 +487,6 @@ func (s *script) runUntilStable(out *strings.Builder) {
 		}
 	}
 	for _, u := range s.Upgrades {
-		out.WriteString(summary(plan.UpgradeStatus{Name: u.Name, Status: u.Status}))
+		out.WriteString(summary(plan.UpgradeStatus{Name: u.Name, Status: u.Status}, false))
 	}
 }

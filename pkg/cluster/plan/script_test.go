@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,8 +74,9 @@ func play(t *testing.T, text string) string {
 	return out.String()
 }
 
-// printPlan prints a plan, a line for each node and upgrade.
-func printPlan(out *strings.Builder, p plan.Plan) {
+// printPlan prints a plan, a line for each node and upgrade. Only those that are named have their
+// messages: each sentence stands in one story.
+func printPlan(out *strings.Builder, p plan.Plan, names ...string) {
 	if p.Create != nil {
 		fmt.Fprintf(out, "creates %s\n", p.Create.Name)
 	}
@@ -93,7 +95,10 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 		} else if n.Release == v1alpha1.ReleaseKubeadmAhead {
 			fmt.Fprintf(out, " %s", n.Release)
 		}
-		fmt.Fprintf(out, "  %s: %s", n.Reason, n.Message)
+		fmt.Fprintf(out, "  %s", n.Reason)
+		if slices.Contains(names, n.Name) {
+			fmt.Fprintf(out, ": %s", n.Message)
+		}
 		if n.Until != nil {
 			fmt.Fprintf(out, " [until %s]", n.Until.UTC().Format("Jan 2 15:04"))
 		}
@@ -103,7 +108,7 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 		out.WriteString("\n")
 	}
 	for _, u := range p.Statuses {
-		out.WriteString(summary(u))
+		out.WriteString(summary(u, slices.Contains(names, u.Name)))
 	}
 	if p.PredictedStart != nil {
 		fmt.Fprintf(out, "begins %s", p.PredictedStart.UTC().Format("Jan 2 15:04:05"))
@@ -117,11 +122,14 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 	}
 }
 
-func summary(u plan.UpgradeStatus) string {
+func summary(u plan.UpgradeStatus, message bool) string {
 	text := fmt.Sprintf("upgrade %s %s %s %s", u.Name, u.Status.Type, u.Status.Progress, u.Status.Outcome)
 	for _, c := range u.Status.Conditions {
 		if c.Type == "Succeeded" {
-			text += fmt.Sprintf(" %s: %s", c.Reason, c.Message)
+			text += " " + c.Reason
+			if message {
+				text += ": " + c.Message
+			}
 		}
 		if c.Type == "Stalled" && c.Status == "True" {
 			text += " (stalled)"

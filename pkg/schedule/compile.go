@@ -68,7 +68,7 @@ func Check(s *v1alpha1.MaintenanceSchedule) error {
 
 func compile(s *v1alpha1.MaintenanceSchedule, now time.Time) (compiled, error) {
 	c := compiled{selector: labels.Everything()}
-	in, err := zone(s.Spec.TimeZone)
+	in, err := Zone(s.Spec.TimeZone)
 	if err != nil {
 		return c, &Problem{Schedule: s.Name, Field: "timeZone", Message: err.Error()}
 	}

@@ -14,8 +14,8 @@ import (
 //go:embed zones.txt
 var zoneNames string
 
-// zone loads an IANA zone; an empty name is UTC.
-func zone(name string) (*time.Location, error) {
+// Zone loads an IANA zone, the same one on each machine; an empty name is UTC.
+func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}

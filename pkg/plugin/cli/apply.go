@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -236,6 +237,9 @@ func (a *apply) show(s fleet.Snapshot, decided plan.Plan, name string, in *time.
 
 // create creates the object, unless no server is to be asked.
 func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alpha1.ClusterUpgrade, error) {
+	if err := manifest.Verify(u); err != nil {
+		return nil, err
+	}
 	if a.mode == dryRunClient {
 		return u, nil
 	}

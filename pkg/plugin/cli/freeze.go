@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -130,7 +131,11 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)
 		}
 	}
-	return r.Object()
+	schedule, err := r.Object()
+	if err != nil {
+		return nil, err
+	}
+	return schedule, manifest.Verify(schedule)
 }
 
 // end returns the first instant after the freeze.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -105,7 +106,7 @@ func (m *migration) chooseNodes(result *migrate.Result) (err error) {
 // show prints what the settings become, and the windows of both side by side.
 func (m *migration) show(ctx context.Context, result migrate.Result) error {
 	if !m.forPeople() {
-		return m.print(m.program, objectsOf(result))
+		return m.print(m.program, map[string]any{"apiVersion": "v1", "kind": "List", "items": objectsOf(result)})
 	}
 	options := m.drawing()
 	options.Wide = m.format() == "wide"
@@ -140,7 +141,7 @@ func (m *migration) compare(ctx context.Context, result migrate.Result, options 
 	var schedules []v1alpha1.MaintenanceSchedule
 	if result.Schedule != nil {
 		schedules = append(schedules, *result.Schedule)
-		if in, err := time.LoadLocation(result.Schedule.Spec.TimeZone); err == nil {
+		if in, err := schedule.Zone(result.Schedule.Spec.TimeZone); err == nil {
 			options.Zone = in
 		}
 	}
@@ -182,6 +183,11 @@ func (m *migration) compare(ctx context.Context, result migrate.Result, options 
 func (m *migration) conclude(ctx context.Context, result migrate.Result, other func(kubernetes.Interface) (migrate.Other, error)) error {
 	if err := m.chooseNodes(&result); err != nil {
 		return err
+	}
+	for _, object := range objectsOf(result) {
+		if err := manifest.Verify(object); err != nil {
+			return err
+		}
 	}
 	if !m.undo {
 		if err := m.show(ctx, result); err != nil {
@@ -259,22 +265,20 @@ func (m *migration) describe(c *migrate.Changeover, result migrate.Result) error
 	return nil
 }
 
-// objectsOf returns the objects as a list for kubectl apply.
-func objectsOf(result migrate.Result) any {
-	policy := &v1alpha1.UpgradePolicy{
+// objectsOf returns the objects that the settings become.
+func objectsOf(result migrate.Result) (all []runtime.Object) {
+	if result.Schedule != nil {
+		all = append(all, result.Schedule)
+	}
+	return append(all, &v1alpha1.UpgradePolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradePolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Spec: result.Policy,
-	}
-	items := []any{policy}
-	if result.Schedule != nil {
-		items = []any{result.Schedule, policy}
-	}
-	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	})
 }
 
 // yamlOf returns the objects as YAML documents.
 func yamlOf(result migrate.Result) (text string, err error) {
-	for i, item := range objectsOf(result).(map[string]any)["items"].([]any) {
+	for i, item := range objectsOf(result) {
 		one, err := yaml.Marshal(item)
 		if err != nil {
 			return "", err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // output is the flag -o: kubectl's formats, and wide.
@@ -163,7 +164,7 @@ func zone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" {
 		return time.Local, nil
 	}
-	in, err := time.LoadLocation(name)
+	in, err := schedule.Zone(name)
 	if err != nil {
 		return nil, fmt.Errorf("--time-zone=%s: must be an IANA name such as Europe/Berlin", name)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// schema is what a definition, or a Go type, says about a value. Its rules in CEL are those that
-// the code of a kind checks.
+// schema is what a definition, or a Go type, says about a value. Rules in CEL are
+// left to the code of the kind.
 type schema struct {
 	Type                 string             `json:"type"`
 	Nullable             bool               `json:"nullable"`

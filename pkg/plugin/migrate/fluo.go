@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // FLUO is FLUO as it runs on a cluster: its operator, and its agent on every node.
@@ -89,7 +90,7 @@ func (r *Result) fluoWindow(in FLUO, flags commandLine) {
 	rows := []Row{start.row("--reboot-window-start"), length.row("--reboot-window-length")}
 	defer func() { r.Rows = append(r.Rows, rows...) }()
 	tz, _ := in.Operator.variable("TZ")
-	zone, err := time.LoadLocation(tz.Value)
+	zone, err := schedule.Zone(tz.Value)
 	w := FLUOWindow{days: [7]bool{true, true, true, true, true, true, true}, length: 24 * time.Hour, zone: zone}
 	switch given := start.value() != "" && length.value() != ""; {
 	case err != nil:

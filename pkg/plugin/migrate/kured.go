@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -134,7 +135,7 @@ func (k *kured) location() (*time.Location, error) {
 		tz, _ := k.variable("TZ")
 		name = tz.Value
 	}
-	in, err := time.LoadLocation(name)
+	in, err := schedule.Zone(name)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no time zone", name)
 	}

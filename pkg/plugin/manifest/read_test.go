@@ -140,7 +140,7 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			_, err := Schedules([]byte(test.text))
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("takes %s", took)
 			} else {
 				t.Logf("takes %s", took)

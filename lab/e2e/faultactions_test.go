@@ -177,7 +177,7 @@ func giveSlotTo(name string) action {
 // abandon declares w1 lost. From then on its state counts no more for the promises.
 func abandon(f *faultRun) error {
 	f.forget("w1")
-	_, err := f.Upgrade(f.ctx, "abandon", "w1", "--reason", "disk died, ticket 4711")
+	_, err := f.Upgrade(f.ctx, "abandon", "w1", "--yes", "--reason", "disk died, ticket 4711")
 	return err
 }
 

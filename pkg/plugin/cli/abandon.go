@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,8 +15,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
+// abandon is `kubectl upgrade abandon` with its arguments.
+type abandon struct {
+	*program
+	dryRun
+	reason string
+	yes    bool
+}
+
 func newAbandon(p *program) *cobra.Command {
-	var reason string
+	a := &abandon{program: p}
 	cmd := &cobra.Command{
 		Use:   "abandon NODE --reason TEXT",
 		Short: "Declare that a node will not come back",
@@ -24,7 +33,7 @@ without it. The slot of a lost node does not expire, because time alone cannot t
 a slow node from a dead one.
 
 Make sure that it is powered off: if it is only slow, one more node than the budget
-allows would be out of service.
+allows would be out of service. The command asks for confirmation.
 
 The node is left out until its agent reports again and the node is Ready. Then it
 takes part again by itself, from the beginning and with a slot of its own. Repair a
@@ -34,19 +43,22 @@ failed node first. If a node will never join again, delete its Node:
 		Args:              named("node"),
 		ValidArgsFunction: p.completeNode(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkReason(reason); err != nil {
-				return err
-			}
-			return p.abandon(cmd.Context(), args[0], strings.TrimSpace(reason))
+			return a.run(cmd.Context(), args[0])
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "Why, for people who read it later. Required.")
+	a.dryRun.addTo(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&a.reason, "reason", "", "Why, for people who read it later. Required.")
+	flags.BoolVarP(&a.yes, "yes", "y", false, "Do not ask for confirmation.")
 	return cmd
 }
 
-// abandon sets the field abandoned of the NodeUpgrade.
-func (p *program) abandon(ctx context.Context, node, reason string) error {
-	reader, err := p.reader()
+// run sets the field abandoned of the NodeUpgrade.
+func (a *abandon) run(ctx context.Context, node string) error {
+	if err := cmp.Or(checkReason(a.reason), a.dryRun.check()); err != nil {
+		return err
+	}
+	reader, err := a.reader()
 	if err != nil {
 		return err
 	}
@@ -60,21 +72,41 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 	if err := checkAnswer("reading NodeUpgrade "+node, u, node); err != nil {
 		return err
 	}
-	now := metav1.NewTime(p.now())
+	if view.StateOf(u.Status.Step) != view.StateFailed && reader.isReady(ctx, node) {
+		fmt.Fprintf(a.ErrOut, "warning: node %s is Ready: it takes part again as soon as its agent has seen this\n", node)
+	}
+	if err := a.confirm(ctx, node); err != nil {
+		return err
+	}
+	if err := a.write(ctx, reader, u); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "nodeupgrade.%s/%s abandoned%s\n", v1alpha1.Group, node, a.dryRun)
+	return nil
+}
+
+// confirm asks a person. It returns nil for a yes, with --yes, and if nothing is changed.
+func (a *abandon) confirm(ctx context.Context, node string) error {
+	if a.yes || a.mode != dryRunNone {
+		return nil
+	}
+	return a.question(ctx, fmt.Sprintf("Is node %s powered off, and will it not come back? Its slot is freed.", node), "nothing was changed")
+}
+
+// write writes the field.
+func (a *abandon) write(ctx context.Context, reader *reader, u *v1alpha1.NodeUpgrade) error {
+	if a.mode == dryRunClient {
+		return nil
+	}
+	now := metav1.NewTime(a.now())
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: reason, Time: &now, By: reader.user(ctx)},
+		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: strings.TrimSpace(a.reason), Time: &now, By: reader.user(ctx)},
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := reader.kinds.NodeUpgrades.Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
-		return explain("changing NodeUpgrade "+node, err)
-	}
-	fmt.Fprintf(p.Out, "nodeupgrade.%s/%s abandoned\n", v1alpha1.Group, node)
-	if view.StateOf(u.Status.Step) != view.StateFailed && reader.isReady(ctx, node) {
-		fmt.Fprintf(p.ErrOut, "warning: node %s is Ready: it takes part again as soon as its agent has seen this\n", node)
-	}
-	return nil
+	_, err = reader.kinds.NodeUpgrades.Patch(ctx, u.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager, DryRun: a.dryRun.options()})
+	return explain("changing NodeUpgrade "+u.Name, err)
 }
 
 // isReady reports whether the Node is known to be Ready.

@@ -89,7 +89,7 @@ a person to continue; 4 --timeout was exceeded.`,
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
-	a.timeout.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade continues after that.")
+	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
@@ -108,9 +108,6 @@ var maxUnavailable = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 // readFlags checks the arguments, and fills the request. Times are in that zone.
 func (a *apply) readFlags(in *time.Location) error {
 	if err := request.CheckVersion(a.request.Version); err != nil {
-		return err
-	}
-	if err := a.timeout.read(); err != nil {
 		return err
 	}
 	switch r := a.request; {
@@ -281,7 +278,7 @@ func (a *apply) finish(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, reader, first, follow.Follower{Timeout: a.timeout.limit, Upgrade: u.Name})
+	return a.follow(ctx, reader, first, follow.Follower{Upgrade: u.Name})
 }
 
 // confirm asks a person whether to begin. It returns nil for a yes, or with --yes.
@@ -307,6 +304,10 @@ func (p *program) question(ctx context.Context, question, undone string) error {
 	}()
 	select {
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			fmt.Fprintln(p.ErrOut)
+			return fmt.Errorf("%s: nobody has answered", undone)
+		}
 		fmt.Fprintf(p.ErrOut, "\n%s%s.\n", strings.ToUpper(undone[:1]), undone[1:])
 		return ctx.Err()
 	case answer := <-answers:

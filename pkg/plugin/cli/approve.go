@@ -13,6 +13,7 @@ import (
 
 func newApprove(p *program) *cobra.Command {
 	var group string
+	var d dryRun
 	cmd := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Approve an upgrade, or a group of it",
@@ -23,20 +24,24 @@ Your name is recorded.`,
   kubectl upgrade approve v1.34.4 --group db`,
 		Args:              named("ClusterUpgrade"),
 		ValidArgsFunction: p.completeUpgrade(false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.approve(cmd.Context(), args[0], group) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.approve(cmd.Context(), args[0], group, d) },
 	}
+	d.addTo(cmd)
 	cmd.Flags().StringVar(&group, "group", "", "Approve this group, and not the whole upgrade.")
 	return cmd
 }
 
 // approve adds an approval to spec.approved of an upgrade.
-func (p *program) approve(ctx context.Context, name, group string) error {
+func (p *program) approve(ctx context.Context, name, group string, d dryRun) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	reader, err := p.reader()
 	if err != nil {
 		return err
 	}
 	owner := ""
-	changed, err := reader.change(ctx, name, func(u *v1alpha1.ClusterUpgrade, user string) (map[string]any, error) {
+	changed, err := reader.change(ctx, name, d, func(u *v1alpha1.ClusterUpgrade, user string) (map[string]any, error) {
 		given := u.Spec.Approved
 		switch {
 		case u.Status.Outcome != "":
@@ -59,6 +64,6 @@ func (p *program) approve(ctx context.Context, name, group string) error {
 	if err != nil {
 		return err
 	}
-	p.printChange(name, "approved", changed, owner, "spec.approved")
+	p.printChange(name, "approved", changed, d, owner, "spec.approved")
 	return nil
 }

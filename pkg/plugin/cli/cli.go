@@ -32,6 +32,7 @@ type program struct {
 	cluster                  *genericclioptions.ConfigFlags
 	color                    string
 	version                  string
+	args                     []string // the words of the command line
 	now                      func() time.Time
 }
 
@@ -82,7 +83,7 @@ Ctrl-C stops the display, not the upgrade.`,
 	p.addClusterFlags(root)
 	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReport(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newApprove(p), newAbandon(p), newMigrate(p), newDoctor(p), newVersion(p), newCompletion(p))
 	for _, cmd := range root.Commands() {
-		cmd.Args = explainArguments(cmd.Args)
+		cmd.Args = p.explainArguments(cmd.Args)
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp(root))
@@ -109,7 +110,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	if near := slices.Sorted(slices.Values(cmd.SuggestionsFor(name))); len(near) > 0 {
+	near := slices.Sorted(slices.Values(cmd.SuggestionsFor(name)))
+	near = slices.DeleteFunc(near, func(verb string) bool { return verb == "abandon" }) // nobody is to run it by a typing error
+	if len(near) > 0 {
 		hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near[0])
 	}
 	return fmt.Errorf("unknown command %q; %s", name, hint)
@@ -225,6 +228,9 @@ func checkLength(flag, reason string) error {
 // explainFlag returns the error of parsing a flag with what it expects.
 func explainFlag(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && isBlank(invalid.GetValue()) {
+		return emptyFlag(invalid.GetFlag())
+	}
 	if errors.As(err, &invalid) {
 		expected := map[string]string{"int": "a whole number, such as 10", "bool": "true or false", "duration": "a duration, such as 90m"}
 		if want, known := expected[invalid.GetFlag().Value.Type()]; known {
@@ -235,15 +241,18 @@ func explainFlag(cmd *cobra.Command, err error) error {
 }
 
 // explainArguments returns a check that names the first argument that is not expected.
-func explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+func (p *program) explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		if err := p.checkGiven(cmd, args); err != nil {
+			return err
+		}
 		err := check(cmd, args)
 		if err == nil || check(cmd, nil) != nil {
 			return err
 		}
 		for n := range args {
 			if check(cmd, args[:n+1]) != nil {
-				return fmt.Errorf("%q is one argument too many; usage: %s", args[n], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+				return fmt.Errorf("%q is one argument too many; usage: %s", args[n], usageOf(cmd))
 			}
 		}
 		return err

@@ -32,7 +32,7 @@ import (
 )
 
 func newDoctor(p *program) *cobra.Command {
-	var out output
+	out := output{nameless: "a diagnosis has no name"}
 	var from string
 	cmd := &cobra.Command{
 		Use:   "doctor",

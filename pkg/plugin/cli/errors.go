@@ -39,11 +39,11 @@ func exit(err error, errOut io.Writer) int {
 	case errors.Is(err, errWork):
 		return exitWork
 	}
-	fmt.Fprintln(safe{out: errOut}, "error:", oneLine(err.Error()))
+	fmt.Fprintln(safe{out: errOut}, "error:", clip(err.Error()))
 	switch {
 	case errors.As(err, new(follow.Failure)):
 		return exitFailed
-	case errors.As(err, new(follow.Timeout)):
+	case errors.As(err, new(timedOut)):
 		return exitTimeout
 	}
 	return 1
@@ -51,6 +51,30 @@ func exit(err error, errOut io.Writer) int {
 
 // oneLine returns the text with each run of white space as one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Errors are cut to these lengths: they may repeat what was typed, or what a server sent.
+const (
+	longestWord  = 400
+	longestError = 1600
+)
+
+// clip returns the text in one line, without the middle of what is too long: what is expected
+// stands at the end.
+func clip(text string) string {
+	words := strings.Fields(text)
+	for i, word := range words {
+		words[i] = withoutMiddle(word, longestWord)
+	}
+	return withoutMiddle(strings.Join(words, " "), longestError)
+}
+
+func withoutMiddle(text string, most int) string {
+	letters := []rune(text)
+	if len(letters) <= most {
+		return text
+	}
+	return string(letters[:most/2]) + " … " + string(letters[len(letters)-most/2:])
+}
 
 // isMissing reports whether the object does not exist. A kind that the cluster does not
 // know is another error.
@@ -70,6 +94,8 @@ func explain(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: the API server does not answer; try `kubectl cluster-info`", doing)
 	case errors.As(err, &foreign):
 		return fmt.Errorf("%s: %w", doing, foreign)
 	case errors.Is(err, context.Canceled):

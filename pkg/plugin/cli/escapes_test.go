@@ -71,7 +71,7 @@ func TestEscapesInObjectsAreNotPrinted(t *testing.T) {
 	c.kubelet("w-1", log, "")
 	c.agentPod("w-1")
 	for _, command := range append(viewCommands, "status w-1 --log", "status -o wide", "unfreeze", "history before", "history u", "plan -o wide", "releases --all",
-		"status w-1 -o jsonpath={.nodes[0].message}", "apply \x1b[2J", "abandon \x1b[2J --reason x") {
+		"status w-1 -o jsonpath={.nodes[0].message}", "apply \x1b[2J", "abandon \x1b[2J --reason x --yes") {
 		for _, color := range []string{"never", "always"} {
 			out, errOut, _ := runCommand(t, config, "", command+" --color="+color)
 			rest := out + errOut

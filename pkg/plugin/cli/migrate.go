@@ -30,7 +30,7 @@ type migration struct {
 	file, daemonSet, schedule string
 	nodeSelector              string
 	apply, undo, yes          bool
-	timeout                   time.Duration
+	timeout                   timeout
 }
 
 // month is how far the windows of both are compared.
@@ -52,7 +52,7 @@ changes over to it.`,
 	}
 	cmd.AddCommand(newMigrateKured(p), newMigrateFLUO(p), newMigrateTimer(p))
 	for _, sub := range cmd.Commands() {
-		sub.Args = explainArguments(sub.Args)
+		sub.Args = p.explainArguments(sub.Args)
 	}
 	return cmd
 }
@@ -69,7 +69,7 @@ func (m *migration) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&m.apply, "apply", false, "Change over: create the objects, pause the other program, and start.")
 	flags.BoolVar(&m.undo, "undo", false, "Go back to what was before --apply.")
 	flags.BoolVarP(&m.yes, "yes", "y", false, "Do not ask for confirmation.")
-	flags.DurationVar(&m.timeout, "timeout", 30*time.Minute, "How long --apply and --undo wait for pods and nodes.")
+	m.timeout.addTo(cmd, "30m", "How long the command may take, such as 2h or 1d; --apply and --undo wait for pods and nodes.")
 }
 
 // check refuses flags that do not go together.
@@ -210,8 +210,6 @@ func (m *migration) conclude(ctx context.Context, result migrate.Result, other f
 
 // changeOver applies the result, or undoes it.
 func (m *migration) changeOver(ctx context.Context, c *migrate.Changeover, result migrate.Result) error {
-	ctx, cancel := context.WithTimeout(ctx, m.timeout)
-	defer cancel()
 	c.Out, c.Every, c.DryRun = m.Out, time.Second, m.dryRun.options()
 	switch {
 	case m.dryRun.mode == dryRunClient:

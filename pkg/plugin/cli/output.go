@@ -25,6 +25,8 @@ import (
 // output is the flag -o: kubectl's formats, and wide.
 type output struct {
 	flags *genericclioptions.PrintFlags
+	// nameless says why -o name prints nothing. Empty: it does.
+	nameless string
 }
 
 func (o *output) addTo(cmd *cobra.Command) {
@@ -44,8 +46,11 @@ func (o *output) forPeople() bool { return o.format() == "" || o.format() == "wi
 
 // check refuses a format that does not exist, before the verb changes anything.
 func (o *output) check() error {
-	if o.forPeople() {
+	switch {
+	case o.forPeople():
 		return nil
+	case o.format() == "name" && o.nameless != "":
+		return fmt.Errorf("-o name: %s; use -o json", o.nameless)
 	}
 	if _, err := o.flags.ToPrinter(); genericclioptions.IsNoCompatiblePrinterError(err) {
 		hint := ""
@@ -127,7 +132,7 @@ const (
 type dryRun struct{ mode string }
 
 func (d *dryRun) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&d.mode, "dry-run", dryRunNone, "Must be none, client (only print the object, without contacting the cluster) or server (let the API server validate the object without storing it).")
+	cmd.Flags().StringVar(&d.mode, "dry-run", dryRunNone, "Must be none, client (change nothing) or server (let the API server validate the change without storing it).")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunClient
 }
 

@@ -82,7 +82,7 @@ the schedules that exist now. With --snapshot it reads a file that ` + "`kubectl
 	flags.BoolVar(&r.follows, "follow", false, "With --output-file: rewrite the file until the upgrade has ended.")
 	flags.StringVar(&r.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
 	flags.StringVar(&r.timeZone, "time-zone", "", "Time zone in which times are shown; JSON is always in UTC. Default: this machine's.")
-	r.timeout.addTo(cmd, "With --follow: how long to follow, such as 30m or 1d.")
+	r.timeout.addTo(cmd, "0", "With --follow: how long to follow, such as 30m or 1d.")
 	return cmd
 }
 
@@ -234,11 +234,14 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objec
 	fmt.Fprintf(r.ErrOut, "Rewriting %s until the upgrade has ended. Ctrl-C stops that, not the upgrade.\n", r.file)
 	file := &reportFile{reporting: r, records: records}
 	f := follow.Follower{
-		Kinds: reader.kinds, Core: reader.core, Display: file, Now: r.now, Timeout: r.timeout.limit, Upgrade: r.name, Programs: reader.programs,
+		Kinds: reader.kinds, Core: reader.core, Display: file, Now: r.now, Upgrade: r.name, Programs: reader.programs,
 		Picture: func(view.Status) (string, bool, error) { return "", true, nil },
 	}
 	ended := f.Run(ctx, first)
-	if errors.Is(ended, context.Canceled) || file.problem != nil {
+	switch {
+	case errors.Is(ended, context.DeadlineExceeded):
+		return errGoesOn
+	case errors.Is(ended, context.Canceled) || file.problem != nil:
 		return ended
 	}
 	last, err := reader.read(ctx)

@@ -42,7 +42,8 @@ var (
 	}
 	editCommands = []string{
 		"freeze f --for 1h --reason x --dry-run=server", "freeze f --for 1h --reason x", "unfreeze f --dry-run=server", "unfreeze f",
-		"suspend u", "resume u", "approve u", "abandon w-1 --reason x",
+		"suspend u --dry-run=server", "suspend u", "resume u --dry-run=server", "resume u", "approve u --dry-run=server", "approve u",
+		"abandon w-1 --reason x --dry-run=server", "abandon w-1 --reason x --yes",
 	}
 )
 

@@ -18,6 +18,7 @@ import (
 // written.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string) int {
 	p := newProgram(streams, version)
+	p.args = args
 	root := p.command()
 	root.SetArgs(args)
 	err := withoutStack(version, func() error { return root.ExecuteContext(ctx) })

@@ -41,7 +41,7 @@ func (r *reader) signChecks(ctx context.Context, u *v1alpha1.ClusterUpgrade) {
 // change changes an upgrade's spec, and records the user who does so. It reads the upgrade
 // again on a conflict, as the generation that the change makes is recorded, too. change
 // returns the fields to merge into the spec, or nothing if none is to change.
-func (r *reader) change(ctx context.Context, name string, change func(u *v1alpha1.ClusterUpgrade, user string) (map[string]any, error)) (changed bool, err error) {
+func (r *reader) change(ctx context.Context, name string, d dryRun, change func(u *v1alpha1.ClusterUpgrade, user string) (map[string]any, error)) (changed bool, err error) {
 	user := r.user(ctx)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		u, err := r.kinds.ClusterUpgrades.Get(ctx, name, metav1.GetOptions{})
@@ -55,7 +55,7 @@ func (r *reader) change(ctx context.Context, name string, change func(u *v1alpha
 			return err
 		}
 		fields, err := change(u, user)
-		if changed = len(fields) > 0; err != nil || !changed {
+		if changed = len(fields) > 0; err != nil || !changed || d.mode == dryRunClient {
 			return err
 		}
 		metadata := map[string]any{"uid": u.UID, "resourceVersion": u.ResourceVersion}
@@ -68,7 +68,7 @@ func (r *reader) change(ctx context.Context, name string, change func(u *v1alpha
 		if err != nil {
 			return err
 		}
-		_, err = r.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		_, err = r.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager, DryRun: d.options()})
 		if apierrors.IsConflict(err) {
 			return err
 		}

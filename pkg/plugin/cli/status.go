@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,14 +59,11 @@ log of the node's agent.`,
 	s.output.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
 	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: print the output of kubeadm's last run on it.")
-	s.timeout.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
+	s.timeout.addTo(cmd, "0", "With --watch: how long to follow, such as 30m or 1d.")
 	return cmd
 }
 
 func (s *status) check() error {
-	if err := s.timeout.read(); err != nil {
-		return err
-	}
 	switch {
 	case s.timeout.limit > 0 && !s.watch:
 		return errors.New("--timeout limits --watch: add -w")
@@ -106,7 +101,7 @@ func (s *status) run(ctx context.Context) error {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		return s.follow(ctx, reader, first, follow.Follower{Timeout: s.timeout.limit, Node: s.node, Picture: s.picture})
+		return s.follow(ctx, reader, first, follow.Follower{Node: s.node, Picture: s.picture})
 	case s.format() == "name":
 		return writeNames(s.Out, shown)
 	case !s.forPeople():
@@ -167,28 +162,6 @@ func writeNames(out io.Writer, shown view.Status) error {
 	return nil
 }
 
-// timeout is the flag --timeout: how long an upgrade is followed.
-type timeout struct {
-	text  string
-	limit time.Duration // 0: none
-}
-
-func (t *timeout) addTo(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar(&t.text, "timeout", "0", usage+" 0: without limit.")
-}
-
-// read parses the flag, which is a DURATION that may be 0.
-func (t *timeout) read() (err error) {
-	if clock, err := time.ParseDuration(t.text); err == nil && clock == 0 {
-		return nil
-	}
-	if strings.HasPrefix(t.text, "-") {
-		return fmt.Errorf("--timeout=%s: must not be negative", t.text)
-	}
-	t.limit, err = parseDuration("timeout", t.text)
-	return err
-}
-
 // follow runs the follower: on a terminal it redraws the screen, elsewhere it writes a
 // line for each change.
 func (p *program) follow(ctx context.Context, reader *reader, first view.Objects, f follow.Follower) error {
@@ -200,7 +173,10 @@ func (p *program) follow(ctx context.Context, reader *reader, first view.Objects
 		f.Display = follow.NewScreen(p.terminalOut, p.terminal, p.drawing)
 	}
 	err := f.Run(ctx, first)
-	if errors.Is(err, context.Canceled) && f.Upgrade != "" {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errGoesOn
+	case errors.Is(err, context.Canceled) && f.Upgrade != "":
 		fmt.Fprintf(p.ErrOut, "The upgrade %s continues. Follow it with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.\n", f.Upgrade, f.Upgrade)
 	}
 	return err

@@ -12,7 +12,8 @@ import (
 )
 
 func newSuspend(p *program) *cobra.Command {
-	return &cobra.Command{
+	var d dryRun
+	cmd := &cobra.Command{
 		Use:   "suspend NAME",
 		Short: "Pause an upgrade",
 		Long: `Pauses the ClusterUpgrade NAME: no other node begins. A node that has not passed its
@@ -22,12 +23,15 @@ node past its last check finishes. ` + "`kubectl upgrade resume NAME`" + ` conti
   kubectl upgrade status`,
 		Args:              named("ClusterUpgrade"),
 		ValidArgsFunction: p.completeUpgrade(false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], true) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], true, d) },
 	}
+	d.addTo(cmd)
+	return cmd
 }
 
 func newResume(p *program) *cobra.Command {
-	return &cobra.Command{
+	var d dryRun
+	cmd := &cobra.Command{
 		Use:   "resume NAME",
 		Short: "Resume a suspended upgrade",
 		Long: `Resumes the ClusterUpgrade NAME, which ` + "`kubectl upgrade suspend`" + ` paused: the next node
@@ -36,8 +40,10 @@ begins as soon as windows, budget and order allow.`,
   kubectl upgrade status --watch`,
 		Args:              named("ClusterUpgrade"),
 		ValidArgsFunction: p.completeUpgrade(true),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], false) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], false, d) },
 	}
+	d.addTo(cmd)
+	return cmd
 }
 
 // named accepts exactly one argument: the name of an object of that kind.
@@ -52,13 +58,16 @@ func named(kind string) cobra.PositionalArgs {
 }
 
 // setSuspend sets spec.suspend of an upgrade.
-func (p *program) setSuspend(ctx context.Context, name string, suspend bool) error {
+func (p *program) setSuspend(ctx context.Context, name string, suspend bool, d dryRun) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	reader, err := p.reader()
 	if err != nil {
 		return err
 	}
 	owner := ""
-	changed, err := reader.change(ctx, name, func(u *v1alpha1.ClusterUpgrade, _ string) (map[string]any, error) {
+	changed, err := reader.change(ctx, name, d, func(u *v1alpha1.ClusterUpgrade, _ string) (map[string]any, error) {
 		if u.Status.Outcome != "" {
 			return nil, fmt.Errorf("ClusterUpgrade %s has ended (%s): it can no longer be suspended or resumed", name, u.Status.Outcome)
 		}
@@ -71,17 +80,17 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool) err
 	if err != nil {
 		return err
 	}
-	p.printChange(name, map[bool]string{true: "suspended", false: "resumed"}[suspend], changed, owner, "spec.suspend")
+	p.printChange(name, map[bool]string{true: "suspended", false: "resumed"}[suspend], changed, d, owner, "spec.suspend")
 	return nil
 }
 
 // printChange says what was done to an upgrade, and warns where its owner may undo it.
-func (p *program) printChange(name, done string, changed bool, owner, field string) {
+func (p *program) printChange(name, done string, changed bool, d dryRun, owner, field string) {
 	if owner != "" {
 		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set %s there too\n", owner, name, field)
 	}
 	if !changed {
 		done += " already"
 	}
-	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s\n", v1alpha1.Group, name, done)
+	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s%s\n", v1alpha1.Group, name, done, d)
 }

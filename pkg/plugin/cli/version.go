@@ -31,7 +31,7 @@ type versions struct {
 }
 
 func newVersion(p *program) *cobra.Command {
-	var out output
+	out := output{nameless: "versions have no names"}
 	var plugin bool
 	cmd := &cobra.Command{
 		Use:   "version",

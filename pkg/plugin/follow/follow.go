@@ -21,7 +21,6 @@ type Follower struct {
 	Core    corev1client.CoreV1Interface
 	Display Display
 	Now     func() time.Time
-	Timeout time.Duration // 0: without limit
 	// Upgrade that is followed. Empty: the active one, or the next.
 	Upgrade string
 	// Node whose changes are shown. Empty: all.
@@ -38,28 +37,21 @@ type Follower struct {
 // itself.
 type Failure struct{ error }
 
-// Timeout is that Follower.Timeout passed before the upgrade ended.
-type Timeout struct{ error }
-
 // redrawEvery limits how often a screen is drawn, however much changes.
 const redrawEvery = 150 * time.Millisecond
 
-// Run shows the upgrade. It ends with the upgrade, without an error if that succeeded.
+// Run shows the upgrade. It ends with the upgrade, without an error if that succeeded, or with
+// ctx and its error.
 // first is what is known when it begins.
 func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 	defer f.Display.Close()
-	limited, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if f.Timeout > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(limited, f.Timeout)
-		defer cancel()
-	}
-	watch, err := f.watch(limited, first)
+	watch, err := f.watch(ctx, first)
 	if err != nil {
 		return err
 	}
-	connection := f.connection(limited)
+	connection := f.connection(ctx)
 	resized, ignore := resizes()
 	defer ignore()
 	tick := time.NewTicker(time.Second) // clocks go on while nothing changes
@@ -68,7 +60,7 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 		o := watch.objects()
 		if ended, _ := outcome(o, f.Upgrade); ended {
 			// Watches of two kinds have no common order: the last changes of nodes may not be here yet.
-			if list, err := f.Kinds.NodeUpgrades.List(limited, metav1.ListOptions{}); err == nil {
+			if list, err := f.Kinds.NodeUpgrades.List(ctx, metav1.ListOptions{}); err == nil {
 				o.NodeUpgrades = list.Items
 			}
 		}
@@ -77,19 +69,19 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 		}
 		changed = false
 		select {
-		case <-limited.Done():
+		case <-ctx.Done():
 		case <-time.After(redrawEvery):
 		}
 		select {
-		case <-limited.Done():
-			return f.interrupted(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
 		case answers := <-connection:
 			if unreachable = !answers; unreachable {
 				break
 			}
 			// Watches that failed for a while wait long before they try again.
 			watch.stop()
-			if watch, err = f.watch(limited, o); err != nil {
+			if watch, err = f.watch(ctx, o); err != nil {
 				return err
 			}
 		case <-watch.changed:
@@ -127,14 +119,6 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 		return false, err
 	}
 	return outcome(o, f.Upgrade)
-}
-
-// interrupted returns the error for the end of ctx, or else of --timeout.
-func (f *Follower) interrupted(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return Timeout{fmt.Errorf("waiting timed out after %s; the upgrade continues: `kubectl upgrade status` shows it", f.Timeout)}
 }
 
 // outcome reports whether the upgrade with that name has ended, or stands still until a

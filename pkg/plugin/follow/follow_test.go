@@ -110,15 +110,15 @@ func TestLastFrameHasNodesAsTheyEnded(t *testing.T) {
 
 func TestRunEndsAtItsTimeout(t *testing.T) {
 	f, shown, first := newFollower(t)
-	f.Timeout = 300 * time.Millisecond
-	if err := f.Run(t.Context(), first); !errors.As(err, new(Timeout)) || shown.closed != 1 {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := f.Run(ctx, first); !errors.Is(err, context.DeadlineExceeded) || shown.closed != 1 {
 		t.Errorf("got %T %v, closed %d times", err, err, shown.closed)
 	}
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	f, shown, first := newFollower(t)
-	f.Timeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	if err := f.Run(ctx, first); !errors.Is(err, context.Canceled) || shown.closed != 1 {

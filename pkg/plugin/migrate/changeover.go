@@ -255,7 +255,7 @@ func (c *Changeover) wait(ctx context.Context, left func() (string, error)) erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w while waiting for %s; the same command continues", ctx.Err(), what)
+			return fmt.Errorf("still waiting for %s (%w); the same command continues", what, ctx.Err())
 		case <-time.After(c.Every):
 		}
 	}

@@ -1,19 +1,12 @@
 package cli_test
 
 import (
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
 )
 
 // Arguments that no cluster can make right are refused before a request is sent.
@@ -24,21 +17,15 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		http.NotFound(w, nil)
 	}))
 	defer server.Close()
-	folder := t.TempDir()
-	kubeconfig := filepath.Join(folder, "kubeconfig")
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c}}]}`, server.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	folder, kubeconfig := t.TempDir(), kubeconfigFor(t, server.URL)
 	missing := filepath.Join(folder, "missing.yaml")
-	run := func(args ...string) error {
+	run := func(args ...string) (string, int) {
 		requests.Store(0)
-		cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}, "test")
-		cmd.SetArgs(append(args, "--kubeconfig", kubeconfig, "--cache-dir", folder))
-		return cmd.ExecuteContext(t.Context())
+		_, errOut, code := offline(t, append(args, "--kubeconfig", kubeconfig, "--cache-dir", folder)...)
+		return errOut, code
 	}
-	if err := run("apply", "v1.35.4"); err == nil || requests.Load() == 0 {
-		t.Fatalf("good arguments: got %v and %d requests, so that this test proves nothing", err, requests.Load())
+	if errOut, code := run("apply", "v1.35.4"); code != 1 || requests.Load() == 0 {
+		t.Fatalf("good arguments: got exit code %d, %s and %d requests, so that this test proves nothing", code, errOut, requests.Load())
 	}
 	for _, test := range []struct{ args, want string }{
 		{"apply", "expected one VERSION, got 0"},
@@ -103,9 +90,9 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"abandon worker-1 --reason " + strings.Repeat("x", 257), "--reason: the reason has 257 characters"},
 		{"status --color banana", "--color=banana: must be auto, always or never"},
 	} {
-		err := run(strings.Fields(test.args)...)
-		if err == nil || !strings.Contains(err.Error(), test.want) || requests.Load() > 0 {
-			t.Errorf("%s: got %d requests and error %v, want none and %s", test.args, requests.Load(), err, test.want)
+		errOut, code := run(strings.Fields(test.args)...)
+		if code != 1 || !strings.Contains(errOut, test.want) || requests.Load() > 0 {
+			t.Errorf("%s: got %d requests and %q, want none and %s", test.args, requests.Load(), errOut, test.want)
 		}
 	}
 }

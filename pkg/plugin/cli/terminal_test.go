@@ -254,6 +254,31 @@ func TestTerminalLimitsRedraws(t *testing.T) {
 	s.exit(0)
 }
 
+// TestTerminalAsksBeforeItAbandons checks that a node is abandoned after a yes alone.
+func TestTerminalAsksBeforeItAbandons(t *testing.T) {
+	c, config, _ := minorCluster(t)
+	for _, row := range []struct {
+		keys, says string
+		code       int
+	}{
+		{"n\r", "error: nothing was changed", 1},
+		{"\r", "error: nothing was changed", 1},
+		{"\x03", "Nothing was changed.", 130},
+		{"y\r", "nodeupgrade.kubectl-upgrade.dev/cp-1 abandoned", 0},
+	} {
+		s := openTerminal(t, config, 100, 40, nil, "abandon", "cp-1", "--reason", "- its disk died")
+		s.await("Is node cp-1 powered off, and will it not come back? Its slot is freed. [y/N]")
+		s.press(row.keys)
+		if left := s.exit(row.code); !strings.Contains(left, row.says) {
+			t.Errorf("%q: the screen has no %q:\n%s", row.keys, row.says, left)
+		}
+		node, err := c.ours.NodeUpgrades.Get(context.Background(), "cp-1", metav1.GetOptions{})
+		if err != nil || (node.Abandoned != nil) != (row.code == 0) {
+			t.Errorf("%q: abandoned is %v (%v)", row.keys, node.Abandoned, err)
+		}
+	}
+}
+
 func TestTerminalAcceptsRefusal(t *testing.T) {
 	c, config, args := minorCluster(t)
 	for _, row := range []struct {

@@ -123,7 +123,7 @@ func TestFlagsAreNoValues(t *testing.T) {
 
 // TestNoTypingErrorSuggestsToAbandon checks what stands near that verb.
 func TestNoTypingErrorSuggestsToAbandon(t *testing.T) {
-	for _, word := range []string{"abandn", "abondon", "aban", "abandone", "ABANDON", "bandon", "a"} {
+	for _, word := range []string{"abandn", "abanndon", "aban", "abandone", "ABANDON", "bandon", "a"} {
 		if _, errOut, code := offline(t, word); code != 1 || strings.Contains(errOut, "upgrade abandon") {
 			t.Errorf("%s: got exit code %d and %s", word, code, errOut)
 		}

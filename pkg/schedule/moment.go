@@ -57,7 +57,7 @@ func (m *Moment) verdict(nodeLabels map[string]string, t v1alpha1.UpgradeType, w
 	verdict, ok := m.known[key]
 	if !ok {
 		windows, exclusions := entries(matching, t)
-		verdict = decide(windows, exclusions, windowsCount, m.now)
+		verdict = verdictOf(windows, exclusions, windowsCount, m.now)
 		m.known[key] = verdict
 	}
 	return verdict
@@ -88,8 +88,8 @@ func entries(matching []compiled, t v1alpha1.UpgradeType) (windows, exclusions [
 	return windows, exclusions
 }
 
-// decide returns the verdict for the entries that apply to the node.
-func decide(windows, exclusions []entry, windowsCount bool, now time.Time) Verdict {
+// verdictOf returns the verdict for the entries that apply to the node.
+func verdictOf(windows, exclusions []entry, windowsCount bool, now time.Time) Verdict {
 	seen := search(nil, exclusions, now, func(o timeline) bool {
 		held, ok := o.at(o.exclusions)
 		return !ok || o.end(held) != nil

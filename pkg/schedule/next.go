@@ -194,7 +194,7 @@ func State(s *v1alpha1.MaintenanceSchedule, now time.Time) (string, *time.Time) 
 	if err != nil {
 		return StateClosed, nil
 	}
-	verdict := decide(c.windows, c.exclusions, true, now)
+	verdict := verdictOf(c.windows, c.exclusions, true, now)
 	switch {
 	case verdict.Open:
 		return StateOpen, verdict.Until

@@ -16,7 +16,7 @@ import (
 type agentProgram struct {
 	program
 	node  *node
-	steps *agent.Steps
+	steps *agent.Driver
 	// measure makes a request by which the agent compares its clock.
 	measure http.RoundTripper
 }
@@ -49,7 +49,7 @@ func (w *world) startAgent(n *node) {
 	a.measure = clock.Wrap(&transport{by: a.name, api: w.api, before: none, after: none})
 	a.reachable = func() bool { return !n.partitioned && w.apiUp() }
 	a.restart = again
-	a.steps = agent.NewSteps(agent.Config{
+	a.steps = agent.NewDriver(agent.Config{
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
 		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
 		Events: agent.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,

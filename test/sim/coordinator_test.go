@@ -14,7 +14,7 @@ import (
 // coordinatorProgram is a coordinator.
 type coordinatorProgram struct {
 	program
-	steps *coordinator.Steps
+	steps *coordinator.Driver
 }
 
 // startCoordinator starts coordinator 0 or 1, unless it runs.
@@ -38,7 +38,7 @@ func (w *world) startCoordinator(i int) {
 		}
 	}
 	var err error
-	c.steps, err = coordinator.NewSteps(coordinator.Clients{
+	c.steps, err = coordinator.NewDriver(coordinator.Clients{
 		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config,
 		Check: func(preflight.Facts) []v1alpha1.Finding { return w.check(c) },
 	})

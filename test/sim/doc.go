@@ -5,7 +5,7 @@
 //
 // The product's own code: everything in agent, coordinator, machine, plan, slot, drain,
 // snapshot (the reader, and ReadPreflight), guard, and client-go's typed clients. They run
-// through agent.Steps and coordinator.Steps: one reconcile or plan at a time. Their
+// through agent.Driver and coordinator.Driver: one reconcile or plan at a time. Their
 // requests end in an http.RoundTripper, which is the simulated API server.
 //
 // Modelled:

@@ -231,16 +231,16 @@ func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now
 	return part
 }
 
-// Steps runs a coordinator one plan at a time, for a caller that has its own clock and
+// Driver runs a coordinator one plan at a time, for a caller that has its own clock and
 // fills the caches itself. Coordinator.Run does the same with watches and a queue.
-type Steps struct {
+type Driver struct {
 	coordinator *Coordinator
 	source      fleet.Source
 }
 
-// NewSteps returns the Steps of a coordinator that has not begun. It writes one object
+// NewDriver returns the Driver of a coordinator that has not begun. It writes one object
 // after the other.
-func NewSteps(clients Clients) (*Steps, error) {
+func NewDriver(clients Clients) (*Driver, error) {
 	c := New(clients)
 	reader, err := snapshot.NewReader(c.kube, c.ours, func() {})
 	if err != nil {
@@ -248,18 +248,18 @@ func NewSteps(clients Clients) (*Steps, error) {
 	}
 	c.reader, c.queue, c.writers = reader, ignored{}, 1
 	c.offers = newOffers(c.log, c.metrics, func() {})
-	return &Steps{coordinator: c}, nil
+	return &Driver{coordinator: c}, nil
 }
 
 // Caches returns the stores to fill before Sync.
-func (s *Steps) Caches() snapshot.Caches { return s.coordinator.reader.Caches() }
+func (s *Driver) Caches() snapshot.Caches { return s.coordinator.reader.Caches() }
 
 // Offer sets what the policy's source offers.
-func (s *Steps) Offer(source fleet.Source) { s.source = source }
+func (s *Driver) Offer(source fleet.Source) { s.source = source }
 
 // Sync makes a plan and carries it out. It returns when to do so again even if nothing
 // changes.
-func (s *Steps) Sync(ctx context.Context, now time.Time) (again *time.Time, err error) {
+func (s *Driver) Sync(ctx context.Context, now time.Time) (again *time.Time, err error) {
 	if policy := s.coordinator.reader.Policy(); policy != nil {
 		s.coordinator.offers.last.Store(&reading{source: policy.Spec.Source, said: s.source})
 	}

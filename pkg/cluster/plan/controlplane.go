@@ -164,17 +164,17 @@ func (c *cluster) adoptEtcdSnapshot() bool {
 		t.Status.EtcdSnapshot = nil
 	}
 	if t.Status.EtcdSnapshot == nil {
-		t.Status.EtcdSnapshot = c.firstSnapshot(func(n *node) bool { return n.abandoned == nil })
+		t.Status.EtcdSnapshot = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned == nil })
 	}
 	if t.Status.EtcdSnapshot == nil && late {
-		t.Status.EtcdSnapshot = c.firstSnapshot(func(n *node) bool { return n.abandoned != nil })
+		t.Status.EtcdSnapshot = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned != nil })
 	}
 	return t.Status.EtcdSnapshot != nil || t.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 }
 
-// firstSnapshot returns the oldest snapshot that one of those nodes took for the
+// firstEtcdSnapshot returns the oldest snapshot that one of those nodes took for the
 // upgrade.
-func (c *cluster) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
+func (c *cluster) firstEtcdSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
 	var first *v1alpha1.EtcdSnapshot
 	for _, n := range c.controlPlanes() {
 		s := n.status.EtcdSnapshot
@@ -201,10 +201,10 @@ func (c *cluster) kubeadmBegan() bool {
 	})
 }
 
-// chooseSnapshotNode returns the control-plane node that takes the snapshot of etcd:
+// chooseEtcdSnapshotNode returns the control-plane node that takes the snapshot of etcd:
 // the first in pass 1. A node that has begun remains the choice, because it may have
 // taken one already and not reported it.
-func (s *survey) chooseSnapshotNode() *node {
+func (s *survey) chooseEtcdSnapshotNode() *node {
 	if s.cluster.snapshotTaken || !s.pass1 {
 		return nil
 	}

@@ -59,7 +59,7 @@ func newSurvey(c *cluster) *survey {
 	s.pass1 = s.pass1 || s.oldAPIServer != ""
 	s.begun = s.begun || c.target != nil && c.target.forLateNodes
 	s.first = c.firstControlPlane()
-	s.snapshotNode = s.chooseSnapshotNode()
+	s.snapshotNode = s.chooseEtcdSnapshotNode()
 	return s
 }
 

@@ -96,7 +96,7 @@ func (r *factsReader) readPolicy() error {
 
 func (r *factsReader) readManagers() {
 	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
-	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
+	daemonSets := tryList(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
 	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets), r.facts.Policy.RebootManagers)
 }
 
@@ -121,18 +121,18 @@ func (r *factsReader) readKubeletConfig() {
 const running = "status.phase!=Succeeded,status.phase!=Failed"
 
 func (r *factsReader) readPods() {
-	r.facts.Workloads.Pods = tried(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+	r.facts.Workloads.Pods = tryList(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
 }
 
 func (r *factsReader) readBudgets() {
-	r.facts.Workloads.Budgets = tried(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
+	r.facts.Workloads.Budgets = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
 		})
 }
 
 func (r *factsReader) readDeployments() {
-	r.facts.Workloads.Deployments = tried(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+	r.facts.Workloads.Deployments = tryList(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(d *appsv1.Deployment) appsv1.Deployment {
 			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
 		})
@@ -142,12 +142,12 @@ func (r *factsReader) readWebhooks() {
 	w := &r.facts.Workloads
 	admission := r.Kube.AdmissionregistrationV1()
 	const why = "which of them would lose their last backend"
-	w.Validating = tried(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
-	w.Mutating = tried(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
+	w.Validating = tryList(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
+	w.Mutating = tryList(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
 	if len(w.Validating)+len(w.Mutating) == 0 {
 		return
 	}
-	w.EndpointSlices = tried(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
+	w.EndpointSlices = tryList(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
 func (r *factsReader) readRequestedAPIs() {
@@ -162,8 +162,8 @@ func (r *factsReader) addUnread(sentences ...string) {
 	r.facts.Unread = append(r.facts.Unread, sentences...)
 }
 
-// tried lists objects that the checks do not require; it adds an error to Unread.
-func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
+// tryList lists objects that the checks do not require; it adds an error to Unread.
+func tryList[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
 	all, err := listed(r.ctx, page, options, keep)
 	if err == nil {
 		return all

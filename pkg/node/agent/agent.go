@@ -181,9 +181,9 @@ func one[T any](informer cache.SharedIndexInformer) (none T) {
 	return none
 }
 
-// Steps runs an agent one reconcile at a time, for a caller that has its own clock and
+// Driver runs an agent one reconcile at a time, for a caller that has its own clock and
 // fills the caches itself. Agent.Run does the same with watches.
-type Steps struct{ agent *Agent }
+type Driver struct{ agent *Agent }
 
 // Caches are the stores from which an agent reads what its watches show.
 type Caches struct {
@@ -195,8 +195,8 @@ type Caches struct {
 // Reconcile begins it again.
 type WatchSlots func(every bool, name string) (store cache.Store, stop func())
 
-// NewSteps returns the Steps of an agent that has not begun.
-func NewSteps(c Config, watch WatchSlots) *Steps {
+// NewDriver returns the Driver of an agent that has not begun.
+func NewDriver(c Config, watch WatchSlots) *Driver {
 	a := New(c)
 	a.leases.start = func(_ context.Context, scope slotScope) *slotWatch {
 		w, synced := newSlotWatch(), make(chan struct{})
@@ -212,11 +212,11 @@ func NewSteps(c Config, watch WatchSlots) *Steps {
 		close(synced)
 		return &w
 	}
-	return &Steps{agent: a}
+	return &Driver{agent: a}
 }
 
 // Caches returns the stores to fill before Resume and Reconcile.
-func (s *Steps) Caches() Caches {
+func (s *Driver) Caches() Caches {
 	a := s.agent
 	return Caches{
 		NodeUpgrades: a.nodeUpgrades.GetStore(), Inventories: a.inventories.GetStore(),
@@ -225,17 +225,17 @@ func (s *Steps) Caches() Caches {
 }
 
 // Resume restores the state of the last agent. It returns false if ctx ended first.
-func (s *Steps) Resume(ctx context.Context) bool { return s.agent.loadState(ctx) }
+func (s *Driver) Resume(ctx context.Context) bool { return s.agent.loadState(ctx) }
 
 // Reconcile runs steps until the node has to wait, and returns for how long at most.
-func (s *Steps) Reconcile(ctx context.Context) time.Duration { return s.agent.reconcile(ctx) }
+func (s *Driver) Reconcile(ctx context.Context) time.Duration { return s.agent.reconcile(ctx) }
 
 // AskUpdateEngine has the next Reconcile read update_engine's status, as a signal of
 // update_engine does, and the end of the verb "facts".
-func (s *Steps) AskUpdateEngine() { s.agent.engine.ask.Store(true) }
+func (s *Driver) AskUpdateEngine() { s.agent.engine.ask.Store(true) }
 
 // State returns the node's progress.
-func (s *Steps) State() machine.State { return s.agent.state }
+func (s *Driver) State() machine.State { return s.agent.state }
 
 // AccountDir is where a pod finds its ServiceAccount.
 const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -124,8 +124,8 @@ func (v *etcdView) answer(last *verb.Result) {
 	}
 }
 
-// readSnapshot reads the result of the verb snapshot, for the status.
-func (a *Agent) readSnapshot(last *verb.Result, o *machine.Observation) {
+// readEtcdSnapshot reads the result of the verb snapshot, for the status.
+func (a *Agent) readEtcdSnapshot(last *verb.Result, o *machine.Observation) {
 	var out verb.SnapshotOutput
 	if err := last.Decode(&out); err != nil {
 		work := o.Work[verb.Snapshot]

@@ -66,7 +66,7 @@ func (a *Agent) readControlPlaneWork(ctx context.Context, o *machine.Observation
 			return err
 		}
 		if entry.Verb == verb.Snapshot && last != nil && last.OK {
-			a.readSnapshot(last, o)
+			a.readEtcdSnapshot(last, o)
 		}
 	}
 	return nil

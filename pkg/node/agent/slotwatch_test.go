@@ -153,7 +153,7 @@ func TestSlotWatchFollows(t *testing.T) {
 func TestStepsListSlotsAgain(t *testing.T) {
 	a, _, _ := slotAgent(t)
 	lists, want := 0, cache.NewStore(cache.MetaNamespaceKeyFunc)
-	steps := NewSteps(a.Config, func(bool, string) (cache.Store, func()) {
+	steps := NewDriver(a.Config, func(bool, string) (cache.Store, func()) {
 		if lists++; lists == 1 {
 			return nil, nil
 		}

@@ -20,7 +20,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	switch {
 	case work.Running:
 		return s.withReason(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
-	case !needsSnapshot(s, o):
+	case !needsEtcdSnapshot(s, o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case ended && work.OK && o.EtcdSnapshot != nil:
 		s.Snapshot = o.EtcdSnapshot
@@ -37,9 +37,9 @@ func snapshotting(s State, o Observation) (State, Action) {
 	return withWork(s, o, verb.Snapshot, key)
 }
 
-// needsSnapshot reports whether this upgrade still needs a snapshot of etcd. After
+// needsEtcdSnapshot reports whether this upgrade still needs a snapshot of etcd. After
 // kubeadm it would be too late.
-func needsSnapshot(s State, o Observation) bool {
+func needsEtcdSnapshot(s State, o Observation) bool {
 	return o.Spec.EtcdSnapshot && o.Host.ControlPlane && s.Snapshot == nil && !kubeadmDone(o)
 }
 
@@ -64,7 +64,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case withdrawn(s, o) && work.OK && !work.FinishedAt.Before(s.Since):
 		// It was running when the status that said why was lost.
 		return s.enter(v1alpha1.StepChecking, o), Action{}
-	case needsSnapshot(s, o):
+	case needsEtcdSnapshot(s, o):
 		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	}
 	if s, stop, aborted := abortIfBlocked(s, o); aborted {

@@ -55,7 +55,7 @@ func locking(s State, o Observation) (State, Action) {
 	s.Method, s.MethodMessage = "", ""
 	s = s.notRebooting()
 	switch {
-	case needsSnapshot(s, o):
+	case needsEtcdSnapshot(s, o):
 		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	case !kubeadmDone(o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}

@@ -146,6 +146,10 @@ fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
 		echo "$$file $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; \
 	done
 
+INVOCATIONS ?= 20000
+fuzz-cli: assets ## Make up INVOCATIONS (20000) whole invocations of the plugin, from SEED
+	INVOCATIONS=$(INVOCATIONS) SEED=$(SEED) go test -count 1 -timeout 0 -v -run 'TestInvocations$$' ./pkg/plugin/cli
+
 ##@ End to end, on new real clusters (root)
 
 e2e: e2e-patch ## The run `patch` of lab/e2e/runs.txt: a patch, and what may stop it (about 20 minutes)

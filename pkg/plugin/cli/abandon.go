@@ -40,10 +40,10 @@ takes part again by itself, from the beginning and with a slot of its own. Repai
 failed node first. If a node will never join again, delete its Node:
 ` + "`kubectl delete node NODE`" + `.`,
 		Example:           `  kubectl upgrade abandon worker-3 --reason "disk died, ticket 4711"`,
-		Args:              named("node"),
-		ValidArgsFunction: p.completeNode(),
+		Args:              nodeResource.required,
+		ValidArgsFunction: p.complete(nodeNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.run(cmd.Context(), args[0])
+			return a.run(cmd.Context(), nodeResource.in(args))
 		},
 	}
 	a.dryRun.addTo(cmd)

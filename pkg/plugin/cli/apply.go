@@ -64,7 +64,7 @@ a person to continue; 4 --timeout was exceeded.`,
   kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it any more, ticket 4711"
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: p.complete(versionsOnOffer),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.request.Version = args[0]
 			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check"} {

@@ -15,23 +15,27 @@ func newApprove(p *program) *cobra.Command {
 	var group string
 	var d dryRun
 	cmd := &cobra.Command{
-		Use:   "approve NAME",
+		Use:   "approve [NAME]",
 		Short: "Approve an upgrade, or a group of it",
 		Long: `Approves the ClusterUpgrade NAME, or with --group one group of its strategy, where the
 strategy has "approval: Required". ` + "`kubectl upgrade status`" + ` shows which approvals are missing.
-Your name is recorded.`,
+Your name is recorded. NAME may be left out if only one upgrade waits for that approval.`,
 		Example: `  kubectl upgrade approve v1.34.4
-  kubectl upgrade approve v1.34.4 --group db`,
-		Args:              named("ClusterUpgrade"),
-		ValidArgsFunction: p.completeUpgrade(false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.approve(cmd.Context(), args[0], group, d) },
+  kubectl upgrade approve v1.34.4 --group db
+  kubectl upgrade approve`,
+		Args:              upgradeResource.optional,
+		ValidArgsFunction: p.complete(p.upgradesToApprove),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.approve(cmd.Context(), upgradeResource.in(args), group, d)
+		},
 	}
 	d.addTo(cmd)
 	cmd.Flags().StringVar(&group, "group", "", "Approve this group, and not the whole upgrade.")
 	return cmd
 }
 
-// approve adds an approval to spec.approved of an upgrade.
+// approve adds an approval to spec.approved of an upgrade; without a name, of the only one that
+// waits for it.
 func (p *program) approve(ctx context.Context, name, group string, d dryRun) error {
 	if err := d.check(); err != nil {
 		return err
@@ -39,6 +43,11 @@ func (p *program) approve(ctx context.Context, name, group string, d dryRun) err
 	reader, err := p.reader()
 	if err != nil {
 		return err
+	}
+	if name == "" {
+		if name, err = p.upgradeToApprove(ctx, reader, group); err != nil {
+			return err
+		}
 	}
 	owner := ""
 	changed, err := reader.change(ctx, name, d, func(u *v1alpha1.ClusterUpgrade, user string) (map[string]any, error) {

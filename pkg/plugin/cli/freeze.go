@@ -43,12 +43,10 @@ A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
   kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "office closed"
   kubectl upgrade freeze --for 14d --upgrades Minor --node-selector pool=db --reason "end of the quarter"
   kubectl upgrade freeze --for 2d --reason audit --dry-run=client -o yaml > freeze.yaml`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              freezeResource.optional,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				f.name = args[0]
-			}
+			f.name = freezeResource.in(args)
 			return f.run(cmd.Context())
 		},
 	}
@@ -181,12 +179,10 @@ several. It refuses to delete one that Flux, Argo CD or Helm would restore, and
 names that owner.`,
 		Example: `  kubectl upgrade unfreeze
   kubectl upgrade unfreeze christmas`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: p.completeFreeze(),
+		Args:              freezeResource.optional,
+		ValidArgsFunction: p.complete(freezeNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				u.name = args[0]
-			}
+			u.name = freezeResource.in(args)
 			return u.run(cmd.Context())
 		},
 	}

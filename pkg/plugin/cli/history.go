@@ -19,7 +19,7 @@ import (
 type history struct {
 	*program
 	output
-	name string // empty: all
+	pastName // empty: all
 }
 
 func newHistory(p *program) *cobra.Command {
@@ -35,18 +35,10 @@ spec.historyLimit of the UpgradePolicy is how many upgrades keep their records.`
 		Example: `  kubectl upgrade history
   kubectl upgrade history v1.35.4
   kubectl upgrade history v1.35.4 -o jsonpath='{.items[0].record[?(@.attempts>1)].name}'`,
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
-			items, err := (&history{}).read(ctx, reader)
-			for _, e := range items {
-				names = append(names, e.Name)
-			}
-			return slices.Compact(names), err
-		}),
+		Args:              pastResource.optional,
+		ValidArgsFunction: p.complete(endedUpgrades),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				h.name = args[0]
-			}
+			h.pastName = pastNameIn(args)
 			return h.run(cmd.Context())
 		},
 	}
@@ -95,6 +87,9 @@ func (h *history) read(ctx context.Context, reader *reader) ([]view.Ended, error
 	}
 	records, err := reader.records(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.resolve(records); err != nil {
 		return nil, err
 	}
 	items := view.NewHistory(upgrades.Items, records)

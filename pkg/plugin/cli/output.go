@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -27,13 +29,16 @@ type output struct {
 	flags *genericclioptions.PrintFlags
 	// nameless says why -o name prints nothing. Empty: it does.
 	nameless string
+	// formats are the verb's own, and kubectl's without a value. Nil: the usual ones.
+	formats []string
 }
 
 func (o *output) addTo(cmd *cobra.Command) {
 	o.flags = genericclioptions.NewPrintFlags("")
 	o.flags.AddFlags(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
-	cmd.Flags().Lookup("output").Usage = "Output format: wide, json, yaml, name, jsonpath=…, go-template=… and kubectl's others."
+	cmd.Flags().Lookup("output").Usage = "Output format: wide, json, yaml, name, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
+	_ = cmd.RegisterFlagCompletionFunc("output", o.complete)
 	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
 		cmd.Flags().Lookup(name).Hidden = true
 	}
@@ -44,6 +49,23 @@ func (o *output) format() string { return *o.flags.OutputFormat }
 // forPeople reports whether the output is a table, and not data for programs.
 func (o *output) forPeople() bool { return o.format() == "" || o.format() == "wide" }
 
+// complete offers the formats.
+func (o *output) complete(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	formats := slices.Clone(o.formats)
+	if formats == nil {
+		formats = []string{"wide", "json", "yaml"}
+		if o.nameless == "" {
+			formats = append(formats, "name")
+		}
+	}
+	formats = append(formats, "jsonpath=", customColumns+"=", "go-template=")
+	formats = slices.DeleteFunc(formats, func(format string) bool { return !strings.HasPrefix(format, begun) })
+	if !slices.ContainsFunc(formats, func(format string) bool { return !strings.HasSuffix(format, "=") }) {
+		return formats, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // the person goes on
+	}
+	return formats, cobra.ShellCompDirectiveNoFileComp
+}
+
 // check refuses a format that does not exist, before the verb changes anything.
 func (o *output) check() error {
 	switch {
@@ -52,20 +74,30 @@ func (o *output) check() error {
 	case o.format() == "name" && o.nameless != "":
 		return fmt.Errorf("-o name: %s; use -o json", o.nameless)
 	}
-	if _, err := o.flags.ToPrinter(); genericclioptions.IsNoCompatiblePrinterError(err) {
+	_, err := o.printer()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
 		hint := ""
-		if near := request.Nearest(o.format(), append(o.flags.AllowedFormats(), "wide")); near != "" {
+		if near := request.Nearest(o.format(), append(o.flags.AllowedFormats(), "wide", customColumns)); near != "" {
 			hint = fmt.Sprintf("did you mean %s? ", near)
 		}
-		return fmt.Errorf("-o %s: there is no such format; %suse wide, json, yaml, name, jsonpath=… or go-template=…", o.format(), hint)
+		return fmt.Errorf("-o %s: there is no such format; %suse wide, json, yaml, name, jsonpath=…, custom-columns=… or go-template=…", o.format(), hint)
 	}
-	_, err := o.printer()
 	return err
 }
 
 // printer returns the printer of the flag's format.
 func (o *output) printer() (printers.ResourcePrinter, error) {
+	if columns, are := strings.CutPrefix(o.format(), customColumns+"="); are {
+		printer, err := newColumnPrinter(columns)
+		if err != nil {
+			return nil, fmt.Errorf("-o %s: %w", customColumns, err)
+		}
+		return printer, nil
+	}
 	printer, err := o.flags.ToPrinter()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("-o %s: %w", o.format(), err)
 	}
@@ -83,7 +115,7 @@ func (o *output) print(p *program, value any) error {
 		return err
 	}
 	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal(text, &u.Object); err != nil {
+	if err := utiljson.Unmarshal(text, &u.Object); err != nil { // whole numbers stay such
 		return err
 	}
 	return printer.PrintObj(u, p.Out)
@@ -134,6 +166,7 @@ type dryRun struct{ mode string }
 func (d *dryRun) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.mode, "dry-run", dryRunNone, "Must be none, client (change nothing) or server (let the API server validate the change without storing it).")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunClient
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // check checks the flag.

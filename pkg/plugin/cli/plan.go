@@ -62,7 +62,7 @@ machine, at the address in the UpgradePolicy.`,
   kubectl upgrade plan v1.35 -o jsonpath='{.findings[?(@.level=="Block")].message}'
   kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: p.complete(versionsOnOffer),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				n.version = args[0]

@@ -28,7 +28,7 @@ type reporting struct {
 	*program
 	output
 	timeout            timeout
-	name               string
+	pastName                  // empty: the only one
 	file, snapshotFile string // file: empty for standard output
 	timeZone           string
 	follows            bool
@@ -44,7 +44,7 @@ const (
 func newReport(p *program) *cobra.Command {
 	r := &reporting{program: p}
 	cmd := &cobra.Command{
-		Use:   "report NAME",
+		Use:   "report [NAME]",
 		Short: "Write a report of an upgrade: a page with a timeline, or text for a ticket",
 		Long: `Reports how the upgrade NAME went, or how far it is: each node's steps, who waited
 and why, the windows and exclusions, durations against what was expected, the findings
@@ -60,24 +60,24 @@ in the format that its name ends with: .html, .md, .json or .yaml. With --follow
 upgrade has ended; the exit codes are those of ` + "`kubectl upgrade status --watch`" + `.
 
 It reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of
-the schedules that exist now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
+the schedules that exist now. NAME may be left out if there is only one upgrade. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
 		Example: `  kubectl upgrade report v1.35.4
   kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone Europe/Berlin
   kubectl upgrade report v1.35.4 --output-file upgrade.html --follow
   kubectl upgrade report v1.35.4 -o html > upgrade.html
   kubectl upgrade report v1.35.4 -o jsonpath='{.nodes[?(@.attempts>1)].name}'`,
-		Args:              named("ClusterUpgrade"),
-		ValidArgsFunction: p.completeName(reportable),
+		Args:              pastResource.optional,
+		ValidArgsFunction: p.complete(reportable),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.name = args[0]
+			r.pastName = pastNameIn(args)
 			return r.run(cmd.Context())
 		},
 	}
+	r.formats = []string{formatHTML, formatMarkdown, "json", "yaml"}
 	r.output.addTo(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return r.check() }
 	flags := cmd.Flags()
-	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, go-template=… and kubectl's others."
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{formatHTML, formatMarkdown, "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
 	flags.StringVar(&r.file, "output-file", "", "Write the report to this file, or standard output (-).")
 	flags.BoolVar(&r.follows, "follow", false, "With --output-file: rewrite the file until the upgrade has ended.")
 	flags.StringVar(&r.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
@@ -93,20 +93,37 @@ func reportable(ctx context.Context, reader *reader) (names []string, err error)
 		return nil, err
 	}
 	records, err := reader.records(ctx)
-	for _, u := range upgrades.Items {
+	return namesOf(fleet.Snapshot{Upgrades: upgrades.Items, Records: records}), err
+}
+
+// namesOf returns the names of the upgrades, and of those that left only records.
+func namesOf(s fleet.Snapshot) (names []string) {
+	for _, u := range s.Upgrades {
 		names = append(names, u.Name)
 	}
-	for _, one := range records {
+	for _, one := range s.Records {
 		names = append(names, one.Upgrade.Name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names), err
+	return slices.Compact(names)
+}
+
+// choose sets the name where the arguments have none, or that of a record.
+func (r *reporting) choose(s fleet.Snapshot) (err error) {
+	if err := r.resolve(s.Records); err != nil || r.name != "" {
+		return err
+	}
+	r.name, err = onlyName(namesOf(s), "report")
+	return err
 }
 
 func (r *reporting) run(ctx context.Context) error {
 	if r.snapshotFile != "" {
 		shot, err := loadSnapshot(r.snapshotFile)
 		if err != nil {
+			return err
+		}
+		if err := r.choose(shot.Snapshot); err != nil {
 			return err
 		}
 		return r.write(shot.Snapshot, shot.TakenAt)
@@ -121,6 +138,9 @@ func (r *reporting) run(ctx context.Context) error {
 	}
 	s := first.Snapshot()
 	if s.Records, err = reader.records(ctx); err != nil {
+		return err
+	}
+	if err := r.choose(s); err != nil {
 		return err
 	}
 	if err := r.write(s, r.now()); err != nil || !r.follows {
@@ -184,7 +204,7 @@ func (r *reporting) check() (err error) {
 	case r.timeout.limit > 0 && !r.follows:
 		return errors.New("--timeout limits --follow: add --follow")
 	case r.format() == "wide" || r.format() == "name":
-		return fmt.Errorf("-o %s: a report has no such format; use html, markdown, json, yaml, jsonpath=… or go-template=…", r.format())
+		return fmt.Errorf("-o %s: a report has no such format; use html, markdown, json, yaml, jsonpath=…, custom-columns=… or go-template=…", r.format())
 	case r.drawnByUs():
 		return nil
 	}

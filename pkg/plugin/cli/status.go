@@ -47,14 +47,12 @@ log of the node's agent.`,
   kubectl upgrade status --watch --timeout 1h
   kubectl upgrade status cp-1 --log
   kubectl upgrade status -o jsonpath='{.nodes[?(@.state=="Waiting")].name}'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: nodeResource.optional,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				s.node = args[0]
-			}
+			s.node = nodeResource.in(args)
 			return s.run(cmd.Context())
 		},
-		ValidArgsFunction: p.completeNode(),
+		ValidArgsFunction: p.complete(nodeNames),
 	}
 	s.output.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,16 +13,21 @@ import (
 func newSuspend(p *program) *cobra.Command {
 	var d dryRun
 	cmd := &cobra.Command{
-		Use:   "suspend NAME",
+		Use:   "suspend [NAME]",
 		Short: "Pause an upgrade",
 		Long: `Pauses the ClusterUpgrade NAME: no other node begins. A node that has not passed its
 last check, such as one that is being drained, aborts its attempt and is uncordoned; a
-node past its last check finishes. ` + "`kubectl upgrade resume NAME`" + ` continues it.`,
+node past its last check finishes. ` + "`kubectl upgrade resume NAME`" + ` continues it.
+
+NAME may be left out if only one upgrade can be suspended.`,
 		Example: `  kubectl upgrade suspend v1.34.4
-  kubectl upgrade status`,
-		Args:              named("ClusterUpgrade"),
-		ValidArgsFunction: p.completeUpgrade(false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], true, d) },
+  kubectl upgrade suspend clusterupgrade/v1.34.4
+  kubectl upgrade suspend`,
+		Args:              upgradeResource.optional,
+		ValidArgsFunction: p.complete(p.upgradesThat(false)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.setSuspend(cmd.Context(), upgradeResource.in(args), true, d)
+		},
 	}
 	d.addTo(cmd)
 	return cmd
@@ -32,32 +36,24 @@ node past its last check finishes. ` + "`kubectl upgrade resume NAME`" + ` conti
 func newResume(p *program) *cobra.Command {
 	var d dryRun
 	cmd := &cobra.Command{
-		Use:   "resume NAME",
+		Use:   "resume [NAME]",
 		Short: "Resume a suspended upgrade",
 		Long: `Resumes the ClusterUpgrade NAME, which ` + "`kubectl upgrade suspend`" + ` paused: the next node
-begins as soon as windows, budget and order allow.`,
+begins as soon as windows, budget and order allow. NAME may be left out if only one
+upgrade is suspended.`,
 		Example: `  kubectl upgrade resume v1.34.4
   kubectl upgrade status --watch`,
-		Args:              named("ClusterUpgrade"),
-		ValidArgsFunction: p.completeUpgrade(true),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], false, d) },
+		Args:              upgradeResource.optional,
+		ValidArgsFunction: p.complete(p.upgradesThat(true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.setSuspend(cmd.Context(), upgradeResource.in(args), false, d)
+		},
 	}
 	d.addTo(cmd)
 	return cmd
 }
 
-// named accepts exactly one argument: the name of an object of that kind.
-func named(kind string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
-			return fmt.Errorf("expected the name of one %s, got %d, as in `%s`", kind, len(args), example)
-		}
-		return nil
-	}
-}
-
-// setSuspend sets spec.suspend of an upgrade.
+// setSuspend sets spec.suspend of an upgrade; without a name, of the only one where that changes it.
 func (p *program) setSuspend(ctx context.Context, name string, suspend bool, d dryRun) error {
 	if err := d.check(); err != nil {
 		return err
@@ -65,6 +61,12 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool, d d
 	reader, err := p.reader()
 	if err != nil {
 		return err
+	}
+	if name == "" {
+		verb := map[bool]string{true: "suspend", false: "resume"}[suspend]
+		if name, err = p.upgradesThat(!suspend).only(ctx, reader, verb); err != nil {
+			return err
+		}
 	}
 	owner := ""
 	changed, err := reader.change(ctx, name, d, func(u *v1alpha1.ClusterUpgrade, _ string) (map[string]any, error) {

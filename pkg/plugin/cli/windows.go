@@ -32,7 +32,7 @@ type windows struct {
 const defaultCount = 10
 
 func newWindows(p *program) *cobra.Command {
-	w := &windows{program: p}
+	w := &windows{program: p, output: output{nameless: "openings have no names"}}
 	cmd := &cobra.Command{
 		Use:   "windows",
 		Short: "List the next maintenance windows",
@@ -61,7 +61,7 @@ the windows of particular nodes.`,
 	flags.StringVar(&w.kind, "type", "", "For upgrades of this type: Patch, Minor or Reboot. Default: subtract every exclusion, whatever its upgrades.")
 	flags.StringToStringVar(&w.labels, "labels", nil, "For nodes with these labels, such as pool=db.")
 	flags.StringVar(&w.node, "node", "", "For the node of this name, with its labels.")
-	_ = cmd.RegisterFlagCompletionFunc("node", p.completeNode())
+	_ = cmd.RegisterFlagCompletionFunc("node", p.completeFlag(nodeNames))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"Patch", "Minor", "Reboot"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -70,6 +70,11 @@ func (w *windows) run(ctx context.Context, counted bool) error {
 	q, err := w.query(counted)
 	if err != nil {
 		return err
+	}
+	if w.node != "" {
+		if w.node, err = nodeResource.name(w.node); err != nil {
+			return fmt.Errorf("--node: %w", err)
+		}
 	}
 	if err := w.read(ctx, &q); err != nil {
 		return err
@@ -176,8 +181,6 @@ func (w *windows) query(counted bool) (q query, err error) {
 		return q, fmt.Errorf("--until=%q: must be later than --from", w.until)
 	case w.node != "" && (len(w.files) > 0 || len(w.labels) > 0):
 		return q, errors.New("--node asks the cluster for its labels: leave out -f and --labels, or --node")
-	case w.format() == "name":
-		return q, errors.New("-o name: openings have no names; use -o json")
 	}
 	return q, nil
 }

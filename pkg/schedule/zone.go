@@ -14,6 +14,9 @@ import (
 //go:embed zones.txt
 var zoneNames string
 
+// ZoneNames returns the names of all zones.
+func ZoneNames() []string { return strings.Split(strings.TrimSpace(zoneNames), "\n") }
+
 // Zone loads an IANA zone, the same one on each machine; an empty name is UTC.
 func Zone(name string) (*time.Location, error) {
 	if name == "" {

@@ -31,6 +31,7 @@ Your name is recorded. NAME may be left out if only one upgrade waits for that a
 	}
 	d.addTo(cmd)
 	cmd.Flags().StringVar(&group, "group", "", "Approve this group, and not the whole upgrade.")
+	_ = cmd.RegisterFlagCompletionFunc("group", p.completeFlag(p.groupsToApprove))
 	return cmd
 }
 

@@ -81,7 +81,7 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"freeze --reason r --until banana", `--until="banana": must be a time`},
 		{"freeze --reason r --until 2001-01-01", `--until="2001-01-01": is in the past`},
 		{"freeze --reason r --for 1h --upgrades banana", `--upgrades: "banana" is not Patch, Minor or Reboot`},
-		{"freeze --reason r --for 1h --node-selector a=b=c", "--node-selector=a=b=c: "},
+		{"freeze --reason r --for 1h --node-selector a=b=c", "--selector=a=b=c: "},
 		{"freeze --reason r --for 1h --time-zone banana", "--time-zone=banana: must be an IANA name"},
 		{"freeze --reason r --for 1h --dry-run=banana", "--dry-run=banana: must be"},
 		{"freeze --reason r --for 1h -o banana", "-o banana: "},

@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -102,6 +105,17 @@ func (p *program) upgradeToApprove(ctx context.Context, reader *reader, group st
 	return onlyName(names, doing)
 }
 
+// groupsToApprove returns the groups that wait for an approval.
+func (p *program) groupsToApprove(ctx context.Context, reader *reader) (names []string, err error) {
+	missing, err := p.approvals(ctx, reader)
+	for _, a := range missing {
+		if a.Group != "" {
+			names = append(names, a.Group)
+		}
+	}
+	return names, err
+}
+
 // endedUpgrades returns the upgrades that have ended.
 func endedUpgrades(ctx context.Context, reader *reader) (names []string, err error) {
 	items, err := (&history{}).read(ctx, reader)
@@ -180,5 +194,26 @@ func (p *program) candidatesFor(cmd *cobra.Command, names candidates) ([]string,
 func (p *program) completeFlag(names candidates) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return p.candidatesFor(cmd, names)
+	}
+}
+
+// completeFlags completes the values of flags that all verbs have, or several.
+func (p *program) completeFlags(root *cobra.Command) {
+	zones := cobra.FixedCompletions(schedule.ZoneNames(), cobra.ShellCompDirectiveNoFileComp)
+	types := cobra.FixedCompletions([]cobra.Completion{string(v1alpha1.TypePatch), string(v1alpha1.TypeMinor), string(v1alpha1.TypeReboot)}, cobra.ShellCompDirectiveNoFileComp)
+	for name, complete := range map[string]cobra.CompletionFunc{
+		"color":   cobra.FixedCompletions([]cobra.Completion{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
+		"context": completeKubeconfig(p, func(c clientcmdapi.Config) map[string]*clientcmdapi.Context { return c.Contexts }),
+		"cluster": completeKubeconfig(p, func(c clientcmdapi.Config) map[string]*clientcmdapi.Cluster { return c.Clusters }),
+		"user":    completeKubeconfig(p, func(c clientcmdapi.Config) map[string]*clientcmdapi.AuthInfo { return c.AuthInfos }),
+	} {
+		_ = root.RegisterFlagCompletionFunc(name, complete)
+	}
+	for _, cmd := range root.Commands() {
+		for name, complete := range map[string]cobra.CompletionFunc{"time-zone": zones, "type": types, "upgrades": types} {
+			if cmd.Flags().Lookup(name) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(name, complete)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ type program struct {
 	written                  *written
 	cluster                  *genericclioptions.ConfigFlags
 	color                    string
+	verbosity                int
 	version                  string
 	args                     []string // the words of the command line
 	now                      func() time.Time
@@ -68,18 +70,20 @@ Ctrl-C stops the display, not the upgrade.`,
 			return unknownCommand(cmd, args[0])
 		},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error { return p.checkColor() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return cmp.Or(p.checkColor(), p.setVerbosity()) },
 	}
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.ErrOut)
 	root.SetFlagErrorFunc(explainFlag)
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
+	root.PersistentFlags().IntVarP(&p.verbosity, "v", "v", 0, "How much to write to standard error: 6 shows requests with their times, 7 also their headers, without credentials.")
 	p.addClusterFlags(root)
 	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReport(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newApprove(p), newAbandon(p), newMigrate(p), newDoctor(p), newVersion(p), newCompletion(p))
 	for _, cmd := range root.Commands() {
 		cmd.Args = p.explainArguments(cmd.Args)
 	}
+	p.completeFlags(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp(root))
 	return root

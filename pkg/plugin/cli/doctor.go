@@ -100,7 +100,7 @@ type examination struct {
 func (p *program) doctorFacts(ctx context.Context, from string) (doctor.Facts, error) {
 	e := &examination{program: p, ctx: ctx, facts: doctor.Facts{Now: p.now(), Plugin: p.version}}
 	var err error
-	if e.access, err = p.cluster.ToRESTConfig(); err != nil {
+	if e.access, err = p.restConfig(); err != nil {
 		return e.facts, err
 	}
 	if e.kube, e.reader, err = p.clients(); err != nil {

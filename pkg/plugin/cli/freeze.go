@@ -41,7 +41,7 @@ TIME is RFC 3339, or local time in --time-zone; DURATION is such as 90m, 4h or 1
 A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
 		Example: `  kubectl upgrade freeze --for 4h --reason "incident 4711"
   kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "office closed"
-  kubectl upgrade freeze --for 14d --upgrades Minor --node-selector pool=db --reason "end of the quarter"
+  kubectl upgrade freeze --for 14d --upgrades Minor -l pool=db --reason "end of the quarter"
   kubectl upgrade freeze --for 2d --reason audit --dry-run=client -o yaml > freeze.yaml`,
 		Args:              freezeResource.optional,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -57,7 +57,7 @@ A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
 	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
 	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
 	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot. Default: all.")
-	flags.StringVar(&f.selector, "node-selector", "", "Only nodes with these labels, such as pool=db. Default: every node.")
+	addSelector(cmd, &f.selector, "Only nodes with these labels, such as pool=db. Default: every node.")
 	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
 	return cmd
 }
@@ -126,7 +126,7 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	}
 	if f.selector != "" {
 		if r.NodeSelector, err = parseSelector(f.selector); err != nil {
-			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)
+			return nil, fmt.Errorf("--selector=%s: %w", f.selector, err)
 		}
 	}
 	schedule, err := r.Object()

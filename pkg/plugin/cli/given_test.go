@@ -69,7 +69,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		"--context||status":                             "context",
 		"approve|v1.34.4|--group|":                      "group",
 		"windows|--labels|":                             "labels",
-		"freeze|--for|1h|--reason|x|--node-selector|  ": "node-selector",
+		"freeze|--for|1h|--reason|x|--node-selector|  ": "selector",
 	} {
 		want := "--" + name + " is empty: "
 		if name == "" {

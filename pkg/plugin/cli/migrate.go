@@ -65,7 +65,7 @@ func (m *migration) addTo(cmd *cobra.Command) {
 	flags.Lookup("dry-run").Usage = "With --apply or --undo: none, client (only say what would be done) or server (let the API server check each step without storing it)."
 	flags.StringVarP(&m.file, "filename", "f", "", "Read the objects from this file, or standard input (-), without contacting the cluster.")
 	flags.StringVar(&m.daemonSet, "daemonset", "", "The DaemonSet, as NAMESPACE/NAME, if there are several.")
-	flags.StringVar(&m.nodeSelector, "node-selector", "", "Which nodes are managed afterwards, such as pool=web, or all. Default: those of the other program.")
+	addSelector(cmd, &m.nodeSelector, "Which nodes are managed afterwards, such as pool=web, or all. Default: those of the other program.")
 	flags.BoolVar(&m.apply, "apply", false, "Change over: create the objects, pause the other program, and start.")
 	flags.BoolVar(&m.undo, "undo", false, "Go back to what was before --apply.")
 	flags.BoolVarP(&m.yes, "yes", "y", false, "Do not ask for confirmation.")
@@ -87,7 +87,7 @@ func (m *migration) check() error {
 	return m.dryRun.check()
 }
 
-// chooseNodes sets the nodes that --node-selector names.
+// chooseNodes sets the nodes that -l names.
 func (m *migration) chooseNodes(result *migrate.Result) (err error) {
 	switch m.nodeSelector {
 	case "":
@@ -96,7 +96,7 @@ func (m *migration) chooseNodes(result *migrate.Result) (err error) {
 		result.Policy.NodeSelector = nil
 	default:
 		if result.Policy.NodeSelector, err = parseSelector(m.nodeSelector); err != nil {
-			return fmt.Errorf("--node-selector=%s: %w", m.nodeSelector, err)
+			return fmt.Errorf("--selector=%s: %w", m.nodeSelector, err)
 		}
 	}
 	result.NodesChosen = true

@@ -102,7 +102,7 @@ func (p *program) clients() (kubernetes.Interface, *reader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	access, err := p.cluster.ToRESTConfig()
+	access, err := p.restConfig()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,6 +26,7 @@ import (
 type planning struct {
 	*program
 	output
+	filter               nodeFilter
 	version              string // empty: the upgrades that exist
 	snapshotFile, saveTo string
 	at, timeZone         string
@@ -48,7 +49,7 @@ func newPlan(p *program) *cobra.Command {
     cluster took before.
 
 With VERSION it plans an upgrade that does not exist yet; for a minor such as v1.35, to
-its newest patch.
+its newest patch. With -l it shows only the nodes with these labels; the plan is for all.
 
 It reads the cluster with your permissions. Without access to the cluster, use
 --snapshot with a file that --save-snapshot wrote: the plan is then made for the time
@@ -56,6 +57,7 @@ at which the file was written, or for --at. The index of images is read from thi
 machine, at the address in the UpgradePolicy.`,
 		Example: `  kubectl upgrade plan
   kubectl upgrade plan v1.35 --at "2026-12-24 18:00"
+  kubectl upgrade plan -l pool=db
   kubectl upgrade plan -f new-schedules/
   kubectl upgrade plan --save-snapshot cluster.json
   kubectl upgrade plan --snapshot cluster.json v1.34.5
@@ -70,7 +72,8 @@ machine, at the address in the UpgradePolicy.`,
 			return n.run(cmd.Context())
 		},
 	}
-	n.addTo(cmd)
+	n.output.addTo(cmd)
+	n.filter.addTo(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
 	flags.StringVar(&n.saveTo, "save-snapshot", "", "Also save the state of the cluster to this file; - writes it to standard output instead of the plan.")
@@ -175,23 +178,38 @@ func (n *planning) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedul
 
 // show writes the plan in the format that was chosen.
 func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
+	shown := n.shown(s)
+	only := decided
+	only.Nodes = slices.DeleteFunc(slices.Clone(decided.Nodes), func(node plan.NodePlan) bool { return !shown(node.Name) })
 	switch {
 	case n.format() == "name":
-		for _, node := range decided.Nodes {
+		for _, node := range only.Nodes {
 			fmt.Fprintf(n.Out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name)
 		}
 		return nil
 	case !n.forPeople():
-		return n.print(n.program, inUTC(decided))
+		return n.print(n.program, inUTC(only))
 	}
 	options := n.drawing()
 	options.Now, options.Zone, options.Wide, options.Unchecked = at, in, n.format() == "wide", n.unchecked
+	if n.filter.selector != nil {
+		options.Selector, options.Shows = n.filter.text, shown
+	}
 	upgrade := view.NewUpgrade(request.Planned(s, decided))
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
 		upgrade.Name = decided.Version + " (not requested yet)"
 	}
 	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
 	return err
+}
+
+// shown returns a function that reports whether the node of that name is shown.
+func (n *planning) shown(s fleet.Snapshot) func(string) bool {
+	names := map[string]bool{}
+	for _, node := range s.Nodes {
+		names[node.Name] = n.filter.matches(node.Labels)
+	}
+	return func(name string) bool { return n.filter.selector == nil || names[name] }
 }
 
 // inUTC returns the plan with its times as JSON shows them.
@@ -225,6 +243,9 @@ func (n *planning) readFlags() (f planFlags, err error) {
 	if n.snapshotFile != "" && n.saveTo != "" {
 		return f, errors.New("--snapshot and --save-snapshot cannot be combined")
 	}
+	if err := n.filter.read(); err != nil {
+		return f, err
+	}
 	if n.version != "" {
 		if err := request.CheckVersion(n.version); err != nil {
 			return f, err
@@ -255,7 +276,7 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	if upgrade == nil || decided.PreflightKey == "" {
 		return nil // there is no upgrade to check
 	}
-	access, err := p.cluster.ToRESTConfig()
+	access, err := p.restConfig()
 	if err != nil {
 		return err
 	}

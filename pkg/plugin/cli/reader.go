@@ -51,7 +51,7 @@ func unlimited(config *rest.Config) *rest.Config {
 
 // reader connects to the cluster as the user.
 func (p *program) reader() (*reader, error) {
-	config, err := p.cluster.ToRESTConfig()
+	config, err := p.restConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	if err != nil {
 		return shot, err
 	}
-	access, err := p.cluster.ToRESTConfig()
+	access, err := p.restConfig()
 	if err != nil {
 		return shot, err
 	}

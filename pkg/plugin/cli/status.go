@@ -20,6 +20,7 @@ import (
 type status struct {
 	*program
 	output
+	filter     nodeFilter
 	timeout    timeout
 	node       string // empty: all
 	watch, log bool
@@ -40,12 +41,14 @@ terminal the screen is redrawn; elsewhere each change becomes a line. It ends wh
 upgrade does. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or needs
 a person to continue; 4 --timeout was exceeded.
 
-With NODE and --log it prints the output of kubeadm's last run on that node, from the
+With -l it shows only the nodes with these labels. With NODE and --log it prints the output of kubeadm's last run on that node, from the
 log of the node's agent.`,
 		Example: `  kubectl upgrade status
   kubectl upgrade status worker-1
+  kubectl upgrade status -l pool=db
   kubectl upgrade status --watch --timeout 1h
   kubectl upgrade status cp-1 --log
+  kubectl upgrade status -o custom-columns=NODE:.name,STEP:.step,WHY:.reason
   kubectl upgrade status -o jsonpath='{.nodes[?(@.state=="Waiting")].name}'`,
 		Args: nodeResource.optional,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +58,7 @@ log of the node's agent.`,
 		ValidArgsFunction: p.complete(nodeNames),
 	}
 	s.output.addTo(cmd)
+	s.filter.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
 	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: print the output of kubeadm's last run on it.")
 	s.timeout.addTo(cmd, "0", "With --watch: how long to follow, such as 30m or 1d.")
@@ -69,10 +73,12 @@ func (s *status) check() error {
 		return errors.New("--log requires a node: `kubectl upgrade status NODE --log`")
 	case s.log && (s.watch || s.format() != ""):
 		return errors.New("--log prints kubeadm's output as it is: leave out --watch and -o")
+	case s.node != "" && s.filter.text != "":
+		return errors.New("NODE is one node: leave out -l, or NODE")
 	case s.watch && !s.forPeople():
 		return fmt.Errorf("--watch is for people: leave out -o %s, or --watch", s.format())
 	}
-	return nil
+	return s.filter.read()
 }
 
 func (s *status) run(ctx context.Context) error {
@@ -87,6 +93,9 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.filter.selector != nil && first.Nodes == nil {
+		return errUnreadLabels
+	}
 	all := view.NewStatus(first, s.now())
 	shown, err := s.choose(all)
 	if err != nil {
@@ -99,21 +108,32 @@ func (s *status) run(ctx context.Context) error {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		return s.follow(ctx, reader, first, follow.Follower{Node: s.node, Picture: s.picture})
+		return s.follow(ctx, reader, first, follow.Follower{Shows: s.shows, Picture: s.picture})
 	case s.format() == "name":
-		return writeNames(s.Out, shown)
+		return writeNames(s.Out, s.filtered(shown))
 	case !s.forPeople():
-		return s.print(s.program, shown)
+		return s.print(s.program, s.filtered(shown))
 	}
 	_, err = io.WriteString(s.drawn, s.draw(shown))
 	return err
 }
 
-// picture draws what is shown while there is no upgrade: the screen. With a node, or
+// shows reports whether the node is shown.
+func (s *status) shows(n view.Node) bool {
+	return (s.node == "" || n.Name == s.node) && s.filter.shows(n)
+}
+
+// filtered returns the status with the nodes that -l selects.
+func (s *status) filtered(all view.Status) view.Status {
+	all.Nodes = slices.DeleteFunc(slices.Clone(all.Nodes), func(n view.Node) bool { return !s.shows(n) })
+	return all
+}
+
+// picture draws what is shown while there is no upgrade: the screen. With a node, -l, or
 // -o wide, it is shown instead of the upgrade's progress.
 func (s *status) picture(all view.Status) (picture string, instead bool, err error) {
 	shown, err := s.choose(all)
-	return s.draw(shown), s.node != "" || s.format() == "wide", err
+	return s.draw(shown), s.node != "" || s.filter.selector != nil || s.format() == "wide", err
 }
 
 // choose returns the status with all nodes, or with the one that the user named.
@@ -134,6 +154,9 @@ func (s *status) choose(all view.Status) (view.Status, error) {
 func (s *status) draw(shown view.Status) string {
 	options := s.drawing()
 	options.Wide = s.format() == "wide"
+	if s.filter.selector != nil {
+		options.Selector, options.Shows = s.filter.text, func(name string) bool { return slices.ContainsFunc(view.OnlyNode(shown.Nodes, name), s.shows) }
+	}
 	if s.node != "" && len(shown.Nodes) == 1 {
 		return render.NodePage(shown.Nodes[0], options)
 	}

@@ -62,7 +62,6 @@ the windows of particular nodes.`,
 	flags.StringToStringVar(&w.labels, "labels", nil, "For nodes with these labels, such as pool=db.")
 	flags.StringVar(&w.node, "node", "", "For the node of this name, with its labels.")
 	_ = cmd.RegisterFlagCompletionFunc("node", p.completeFlag(nodeNames))
-	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"Patch", "Minor", "Reboot"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

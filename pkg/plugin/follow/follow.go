@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +24,8 @@ type Follower struct {
 	Now     func() time.Time
 	// Upgrade that is followed. Empty: the active one, or the next.
 	Upgrade string
-	// Node whose changes are shown. Empty: all.
-	Node string
+	// Shows reports whether a node's changes are shown. Nil: all are.
+	Shows func(view.Node) bool
 	// Picture draws what is shown while there is no upgrade; with instead, always. Its
 	// error ends the following. Nil: an upgrade is followed that exists.
 	Picture  func(view.Status) (picture string, instead bool, err error)
@@ -101,8 +102,8 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 			return false, err
 		}
 	}
-	if f.Node != "" {
-		frame.Status.Nodes = view.OnlyNode(frame.Status.Nodes, f.Node)
+	if f.Shows != nil {
+		frame.Status.Nodes = slices.DeleteFunc(slices.Clone(frame.Status.Nodes), func(n view.Node) bool { return !f.Shows(n) })
 	}
 	if f.Upgrade == "" && frame.Status.Upgrade != nil {
 		f.Upgrade = frame.Status.Upgrade.Name

@@ -19,21 +19,39 @@ import (
 // o.Now is the instant that was planned for.
 func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 	var b strings.Builder
-	b.WriteString(o.titles(planHead(p, upgrade, o)))
+	rows := planRows(p, o)
+	b.WriteString(o.titles(append(planHead(p, upgrade, o), o.shownRows(len(rows), len(p.Nodes))...)))
 	if len(p.Findings) > 0 {
 		b.WriteString("\n" + Findings(p.Findings, o))
 	}
-	shown := p.Nodes
-	if o.Rows > 0 && len(shown) > o.Rows {
-		shown = shown[:o.Rows]
+	shown := rows
+	if o.Rows > 0 && len(rows) > o.Rows {
+		shown = rows[:o.Rows]
 	}
 	if len(shown) > 0 {
 		b.WriteString("\n" + planTable(shown, upgrade, o))
 	}
-	if rest := p.Nodes[len(shown):]; len(rest) > 0 {
+	if len(shown) < len(rows) {
+		rest := p.Nodes[len(shown):] // where there is no room, every node is shown
 		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
 	}
 	return b.String()
+}
+
+// planRow is a node with its number in the order.
+type planRow struct {
+	plan.NodePlan
+	number int
+}
+
+// planRows returns the nodes that are shown.
+func planRows(p plan.Plan, o Options) (rows []planRow) {
+	for i, n := range p.Nodes {
+		if o.Shows == nil || o.Shows(n.Name) {
+			rows = append(rows, planRow{n, i + 1})
+		}
+	}
+	return rows
 }
 
 // planHead returns the lines above the table.
@@ -96,21 +114,21 @@ var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, p
 
 // planTable has a row for each node, in the order in which they go. On a narrow terminal
 // it leaves out the least important columns, one after the other.
-func planTable(nodes []plan.NodePlan, upgrade *view.Upgrade, o Options) string {
+func planTable(nodes []planRow, upgrade *view.Upgrade, o Options) string {
 	at, start := o.minute, "START"
 	if o.Width > 0 && !o.Wide {
 		at, start = o.short, "START "+o.zoneName()
 	}
 	columns := []planColumn{
-		{"#", nil},
-		{"NODE", func(n plan.NodePlan) cell { return cell{n.Name, plain} }},
-		{"GROUP", func(n plan.NodePlan) cell { return cell{orDash(n.Group), plain} }},
-		{"FROM", func(n plan.NodePlan) cell { return cell{orDash(n.From), plain} }},
-		{"TO", func(n plan.NodePlan) cell { return cell{orDash(n.To), plain} }},
-		{"DECISION", func(n plan.NodePlan) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
-		{start, func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
-		{"END", func(n plan.NodePlan) cell { return cell{at(n.PredictedEnd), plain} }},
-		{"WHY", func(n plan.NodePlan) cell {
+		{"#", func(n planRow) cell { return cell{strconv.Itoa(n.number), plain} }},
+		{"NODE", func(n planRow) cell { return cell{n.Name, plain} }},
+		{"GROUP", func(n planRow) cell { return cell{orDash(n.Group), plain} }},
+		{"FROM", func(n planRow) cell { return cell{orDash(n.From), plain} }},
+		{"TO", func(n planRow) cell { return cell{orDash(n.To), plain} }},
+		{"DECISION", func(n planRow) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
+		{start, func(n planRow) cell { return cell{at(n.PredictedStart), plain} }},
+		{"END", func(n planRow) cell { return cell{at(n.PredictedEnd), plain} }},
+		{"WHY", func(n planRow) cell {
 			if upgradeSays(upgrade, n.Reason, n.Message) {
 				return cell{string(n.Reason), plain}
 			}
@@ -120,7 +138,7 @@ func planTable(nodes []plan.NodePlan, upgrade *view.Upgrade, o Options) string {
 	leave := func(title string) {
 		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })
 	}
-	if !slices.ContainsFunc(nodes, func(n plan.NodePlan) bool { return n.PredictedStart != nil }) {
+	if !slices.ContainsFunc(nodes, func(n planRow) bool { return n.PredictedStart != nil }) {
 		leave(start)
 		leave("END")
 	}
@@ -138,21 +156,20 @@ func planTable(nodes []plan.NodePlan, upgrade *view.Upgrade, o Options) string {
 	return o.table(header, cells[1:])
 }
 
-// planColumn is a column of a plan; that of the numbers has no function.
+// planColumn is a column of a plan.
 type planColumn struct {
 	title string
-	of    func(plan.NodePlan) cell
+	of    func(planRow) cell
 }
 
 // planCells returns the header and the rows.
-func planCells(columns []planColumn, nodes []plan.NodePlan) [][]cell {
+func planCells(columns []planColumn, nodes []planRow) [][]cell {
 	rows := make([][]cell, len(nodes)+1)
 	for _, c := range columns {
 		rows[0] = append(rows[0], cell{c.title, bold})
 	}
 	for i, n := range nodes {
-		rows[i+1] = append(rows[i+1], cell{strconv.Itoa(i + 1), plain})
-		for _, c := range columns[1:] {
+		for _, c := range columns {
 			rows[i+1] = append(rows[i+1], c.of(n))
 		}
 	}

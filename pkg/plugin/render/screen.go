@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -21,9 +22,11 @@ func Screen(s view.Status, o Options) string {
 		rows = append(rows, titled("Schedules:", cell{"none, so no window ever opens: see `kubectl explain maintenanceschedule.spec`", plain}))
 	}
 	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
+	shown := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return o.Shows != nil && !o.Shows(n.Name) })
+	rows = append(rows, o.shownRows(len(shown), len(s.Nodes))...)
 	text := o.titles(problemRows(s.Problems, o)) + o.titles(headline(s, o)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
-	if len(s.Nodes) > 0 {
-		text += "\n" + nodeTable(s.Nodes, s.Upgrade, o)
+	if len(shown) > 0 {
+		text += "\n" + nodeTable(shown, s.Upgrade, o)
 	}
 	return text
 }

@@ -29,8 +29,20 @@ type Options struct {
 	Wide bool
 	// Rows is how many nodes of a plan are shown; 0: all.
 	Rows int
+	// Shows reports whether the table of nodes shows the one of that name, and Selector is
+	// what chooses them. Nil: all.
+	Shows    func(name string) bool
+	Selector string
 	// Unchecked is why there are no findings for a plan; empty: the checks were made.
 	Unchecked string
+}
+
+// shownRows returns the line that says how many of the nodes are shown.
+func (o Options) shownRows(shown, all int) [][2]cell {
+	if o.Shows == nil {
+		return nil
+	}
+	return [][2]cell{titled("Shown:", cell{fmt.Sprintf("%d of %d nodes, which match -l %s", shown, all, o.Selector), plain})}
 }
 
 // color is an ANSI SGR parameter.

@@ -65,6 +65,8 @@ type Schedule struct {
 // Node is one node, its NodeUpgrade and its Node together.
 type Node struct {
 	Name string `json:"name"`
+	// Labels are those of the Node. Nil where Nodes may not be read.
+	Labels map[string]string `json:"-"`
 	// Condition is as in `kubectl get nodes`: Ready,SchedulingDisabled. Empty
 	// where Nodes may not be read.
 	Condition string           `json:"condition,omitempty"`

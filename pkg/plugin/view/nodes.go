@@ -36,7 +36,7 @@ func NewNodes(o Objects) (nodes []Node, unmanaged []string) {
 		if reported {
 			n = nodeOf(u)
 		}
-		n.Condition, n.AgentProblem = Condition(node), o.Programs.AgentProblem(node)
+		n.Labels, n.Condition, n.AgentProblem = node.Labels, Condition(node), o.Programs.AgentProblem(node)
 		_, n.OnHold = node.Labels[v1alpha1.HoldLabel]
 		nodes = append(nodes, n)
 	}

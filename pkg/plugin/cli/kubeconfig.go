@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// restConfig returns how to reach the cluster. Where a kubeconfig is missing, the error names it:
+// client-go then goes on with an empty one, and asks localhost.
+func (p *program) restConfig() (*rest.Config, error) {
+	source, files := p.kubeconfigs()
+	missing := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		_, err := os.Stat(file)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+	insideCluster := os.Getenv("KUBERNETES_SERVICE_HOST") != "" && source != "--kubeconfig"
+	if len(files) > 0 && len(missing) == len(files) && !insideCluster && *p.cluster.APIServer == "" {
+		return nil, fmt.Errorf("%s names %s, and there is no such file", source, strings.Join(missing, " and "))
+	}
+	config, err := p.cluster.ToRESTConfig()
+	if err != nil && len(missing) > 0 {
+		return nil, fmt.Errorf("%w; %s also names %s, and there is no such file", err, source, strings.Join(missing, " and "))
+	}
+	return config, err
+}
+
+// kubeconfigs returns the files that the user named, and what names them. None: the default counts.
+func (p *program) kubeconfigs() (source string, files []string) {
+	access := p.cluster.ToRawKubeConfigLoader().ConfigAccess()
+	switch {
+	case access.IsExplicitFile():
+		return "--kubeconfig", []string{access.GetExplicitFile()}
+	case os.Getenv("KUBECONFIG") == "":
+		return "", nil
+	}
+	return "$KUBECONFIG", access.GetLoadingPrecedence()
+}
+
+// completeKubeconfig offers names from the kubeconfig.
+func completeKubeconfig[V any](p *program, in func(clientcmdapi.Config) map[string]V) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		config, err := p.cluster.ToRawKubeConfigLoader().RawConfig()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return slices.Sorted(maps.Keys(in(config))), cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -336,7 +336,20 @@ func (f *faultRun) broken(t *testing.T) []record.Broken {
 	for node, since := range f.forgotten {
 		moments = record.Without(moments, node, since)
 	}
-	slots, err := record.Promises(moments, 1, f.foreign...)
+	served := moments
+	if f.step == uncordons || f.step == unlocking {
+		// The fault strikes a node that is in service again: once its slot is free, others go on.
+		for _, node := range f.struck {
+			freed, err := record.FreedAt(moments, node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !freed.IsZero() {
+				served = record.Without(served, node, freed)
+			}
+		}
+	}
+	slots, err := record.Promises(served, 1, f.foreign...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,3 +46,18 @@ func Without(moments []Moment, node string, since time.Time) []Moment {
 	}
 	return kept
 }
+
+// FreedAt returns when the node freed its slot last. It is zero if the node has not, or has taken
+// one again.
+func FreedAt(moments []Moment, node string) (freed time.Time, err error) {
+	held := false
+	err = Walk(moments, func(m Moment, s State) {
+		switch holds := s.Holds(node); {
+		case holds:
+			held, freed = true, time.Time{}
+		case held:
+			held, freed = false, m.Seen
+		}
+	})
+	return freed, err
+}

@@ -40,3 +40,19 @@ func TestWithout(t *testing.T) {
 		t.Errorf("reported %q and error %v of a node that was abandoned", broken, err)
 	}
 }
+
+// TestFreedAt: a node is struck when it has just freed its slot, and counts no more from then on.
+func TestFreedAt(t *testing.T) {
+	moments := []Moment{
+		at(1, node(0, "w1", "", "True", "a")), at(2, slot(0, "slot-0", "w1/x")), at(3, slot(0, "slot-0", "")),
+		at(4, node(0, "w1", "", "Unknown", "a")),
+	}
+	for until, want := range map[int]time.Time{1: {}, 2: {}, 3: midnight.Add(3 * time.Second), 4: midnight.Add(3 * time.Second)} {
+		if freed, err := FreedAt(moments[:until], "w1"); err != nil || !freed.Equal(want) {
+			t.Errorf("after %d moments: got %s and error %v, want %s", until, freed, err, want)
+		}
+	}
+	if broken, err := Promises(Without(moments, "w1", midnight.Add(3*time.Second)), 1); err != nil || len(broken) > 0 {
+		t.Errorf("reported %q and error %v of a node that had freed its slot", broken, err)
+	}
+}

@@ -33,7 +33,7 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 			continue
 		}
 		shown[key]++
-		row := []cell{{string(level(f)), levelColors[level(f)]}, {f.ID, plain}, {f.Message, plain}}
+		row := []cell{{string(level(f)), levelColors[level(f)]}, {f.ID, plain}, {o.said(f.Message), plain}}
 		if f.Advice != "" && !advised[f.ID+f.Advice] {
 			row[2].text += " " + f.Advice
 			advised[f.ID+f.Advice] = true
@@ -119,7 +119,7 @@ func Diagnosis(d doctor.Diagnosis, o Options) string {
 	fixed := map[string]bool{}
 	for _, line := range d.Checks {
 		counts[line.Level]++
-		text := line.Message
+		text := o.said(line.Message)
 		if line.Fix != "" && !fixed[line.Check+line.Fix] {
 			text += ". " + line.Fix
 			fixed[line.Check+line.Fix] = true

@@ -37,7 +37,7 @@ func HistoryTable(items []view.Ended, o Options) string {
 func HistoryPage(e view.Ended, o Options) string {
 	lines := [][2]cell{
 		titled("Upgrade:", cell{e.Name + ", " + path(view.Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
-		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+e.Message, ": "), endColor(e.Outcome)}),
+		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+o.said(e.Message), ": "), endColor(e.Outcome)}),
 		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
 		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + endedTook(e), plain}),
 		titled("Nodes:", cell{endedDone(e), plain}),

@@ -81,7 +81,7 @@ func NodePage(n view.Node, o Options) string {
 	}{
 		{"Node:", cell{n.Name, bold}},
 		{"Condition:", cell{n.Condition, plain}},
-		{"Problem:", cell{nodeProblem(n), red}},
+		{"Problem:", cell{o.said(nodeProblem(n)), red}},
 		{"Step:", cell{state, stateColors[n.State]}},
 		{"Why:", cell{nodeWhy(n, o), plain}},
 		{"Retry at:", cell{o.future(n.RetryTime), plain}},
@@ -92,7 +92,7 @@ func NodePage(n view.Node, o Options) string {
 		{"Released for:", cell{string(n.Release), plain}},
 		{"Slot:", cell{n.Slot, plain}},
 		{"Method:", cell{nodeMethod(n), plain}},
-		{"Reboot:", cell{n.RebootReason, plain}},
+		{"Reboot:", cell{o.said(n.RebootReason), plain}},
 		{"On hold:", cell{nodeHold(n), yellow}},
 		{"Attempts:", cell{number(n.Attempts), plain}},
 		{"Agent:", cell{n.Agent, plain}},
@@ -159,7 +159,7 @@ func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {
 	for _, step := range steps {
 		took := "so far " + duration.HumanDuration(max(o.Now.Sub(step.StartTime.Time), 0))
 		if step.EndTime != nil {
-			took = step.EndTime.Sub(step.StartTime.Time).Round(100 * time.Millisecond).String()
+			took = duration.HumanDuration(step.EndTime.Sub(step.StartTime.Time))
 		}
 		rows = append(rows, []cell{{string(step.Step), plain}, {took, plain}, {step.StartTime.In(o.Zone).Format("2006-01-02 15:04:05 MST"), plain}})
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -47,7 +49,7 @@ func progressHead(p view.Progress, o Options) [][2]cell {
 		summary = "" // the table shows the active nodes
 	}
 	if u.Outcome != "" {
-		summary = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
+		summary = strings.TrimSuffix(string(u.Outcome)+": "+o.said(u.Message), ": ")
 	}
 	if u.TriggerTime == nil && u.Reason == "" {
 		summary = "waiting for the coordinator"
@@ -97,9 +99,9 @@ func overallProgress(p view.Progress, o Options) string {
 	}
 	switch u := p.Upgrade; {
 	case u.TriggerTime != nil && u.CompletionTime != nil:
-		text += ", in " + clock(u.CompletionTime.Sub(*u.TriggerTime))
+		text += ", in " + duration.HumanDuration(u.CompletionTime.Sub(*u.TriggerTime))
 	case u.TriggerTime != nil:
-		text += ", for " + clock(o.Now.Sub(*u.TriggerTime))
+		text += ", for " + o.age(u.TriggerTime)
 	}
 	width := 40
 	if o.Width > 0 {
@@ -148,15 +150,6 @@ func choose(nodes []view.NodeProgress, room int) (shown, rest []view.NodeProgres
 		}
 	}
 	return shown, rest
-}
-
-// clock returns a duration as a clock shows it: 4:05, 1:04:05.
-func clock(d time.Duration) string {
-	s := int(max(d, 0).Seconds())
-	if s < 3600 {
-		return fmt.Sprintf("%d:%02d", s/60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
 // share returns how much of its upgrade the node has done, in percent. Each pass counts
@@ -304,14 +297,15 @@ func (o Options) cut(text string, room int) string {
 func progressTime(n view.NodeProgress, o Options) string {
 	switch n.State {
 	case view.StateActive:
-		return clock(o.Now.Sub(passBegan(n, o.Now)))
+		began := passBegan(n, o.Now)
+		return o.age(&began)
 	case view.StateFailed:
 		if n.Since != nil {
-			return clock(o.Now.Sub(*n.Since))
+			return o.age(n.Since)
 		}
 	case view.StateDone:
 		if took := passTook(n); took > 0 {
-			return clock(took)
+			return duration.HumanDuration(took)
 		}
 	case view.StateWaiting:
 		switch {

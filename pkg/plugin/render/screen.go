@@ -132,7 +132,7 @@ func scheduleLine(s view.Schedule, o Options) cell {
 		text += " until " + o.when(*s.Until)
 	}
 	if s.Message != "" {
-		text += "; " + s.Message
+		text += "; " + o.said(s.Message)
 	}
 	return cell{text, map[string]color{"Open": green, "Invalid": red}[s.State]}
 }

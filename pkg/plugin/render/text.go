@@ -179,6 +179,7 @@ var date = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 // repeats is left out. To a message that contains the time already it adds only how far
 // away that is.
 func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) string {
+	message = o.said(message)
 	if reason == v1alpha1.ReasonReleased || reason == v1alpha1.ReasonUpToDate && message != "" {
 		reason = ""
 	}

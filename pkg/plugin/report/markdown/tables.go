@@ -33,7 +33,7 @@ func (d *document) nodes() {
 		}
 		result := string(n.State)
 		if n.Reason != "" {
-			result += ": " + text(strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": "))
+			result += ": " + d.said(strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": "))
 		}
 		if n.MethodMessage != "" {
 			result += "; rebooted, because " + text(n.MethodMessage)
@@ -88,7 +88,7 @@ func (d *document) waits() {
 				longest, node = waited, name
 			}
 		}
-		d.row(code(report.Unknown(reason)), fmt.Sprint(len(sums[reason].nodes)), took(longest)+" ("+code(node)+")", text(sums[reason].message))
+		d.row(code(report.Unknown(reason)), fmt.Sprint(len(sums[reason].nodes)), took(longest)+" ("+code(node)+")", d.said(sums[reason].message))
 	}
 }
 
@@ -109,7 +109,7 @@ func (d *document) findings() {
 		if f.Ignored {
 			ignored = cmp.Or(why[f.ID], "no reason was given")
 		}
-		d.row(string(f.Level), code(f.ID), text(f.Message), ignored)
+		d.row(string(f.Level), code(f.ID), d.said(f.Message), ignored)
 	}
 	if len(d.Findings) > 0 {
 		return

@@ -103,7 +103,7 @@ func (d *document) summary() {
 	}
 	d.line("## %s: %s\n", text(title(u)), outcome)
 	if u.Message != "" {
-		d.line("%s\n", text(u.Message))
+		d.line("%s\n", d.said(u.Message))
 	}
 	d.row("Upgrade", code(u.Name))
 	d.line("| --- | --- |")
@@ -138,6 +138,11 @@ func (d *document) summary() {
 
 // special are the letters that may mean something in the middle of a line.
 const special = "\\`*_[]<>#|~&$"
+
+// said returns a message of the cluster, with its times and durations as the report shows them.
+func (d *document) said(message string) string {
+	return text(render.Said(message, d.Zone, report.Length))
+}
 
 // text returns text for a line or a cell. An address is no link, and @ does not mention a person.
 func text(s string) string {

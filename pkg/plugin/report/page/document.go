@@ -243,7 +243,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // HTML returns the page.
 func HTML(r *report.Report, o Options) ([]byte, error) {
 	var b bytes.Buffer
-	err := page.Execute(&b, newDocument(r, o))
+	err := page.Execute(&b, newDocument(withLocalMessages(r, o.Zone), o))
 	return b.Bytes(), err
 }
 

@@ -19,7 +19,8 @@ func newApprove(p *program) *cobra.Command {
 		Short: "Approve an upgrade, or a group of it",
 		Long: `Approves the ClusterUpgrade NAME, or with --group one group of its strategy, where the
 strategy has "approval: Required". ` + "`kubectl upgrade status`" + ` shows which approvals are missing.
-Your name is recorded. NAME may be left out if only one upgrade waits for that approval.`,
+Your name is recorded. NAME may be left out if only one upgrade waits for that
+approval.`,
 		Example: `  kubectl upgrade approve v1.34.4
   kubectl upgrade approve v1.34.4 --group db
   kubectl upgrade approve`,

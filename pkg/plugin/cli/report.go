@@ -59,8 +59,9 @@ With --output-file the report is written to a file (- is standard output), by de
 in the format that its name ends with: .html, .md, .json or .yaml. With --follow that file is rewritten until the
 upgrade has ended; the exit codes are those of ` + "`kubectl upgrade status --watch`" + `.
 
-It reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of
-the schedules that exist now. NAME may be left out if there is only one upgrade. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
+NAME may be left out if there is only one upgrade. The report reads UpgradeRecords, so
+the ClusterUpgrade may be deleted. The windows are those of the schedules that exist
+now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
 		Example: `  kubectl upgrade report v1.35.4
   kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone Europe/Berlin
   kubectl upgrade report v1.35.4 --output-file upgrade.html --follow

@@ -41,8 +41,8 @@ terminal the screen is redrawn; elsewhere each change becomes a line. It ends wh
 upgrade does. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or needs
 a person to continue; 4 --timeout was exceeded.
 
-With -l it shows only the nodes with these labels. With NODE and --log it prints the output of kubeadm's last run on that node, from the
-log of the node's agent.`,
+With -l it shows only the nodes with these labels. With NODE and --log it prints the
+output of kubeadm's last run on that node, from the log of the node's agent.`,
 		Example: `  kubectl upgrade status
   kubectl upgrade status worker-1
   kubectl upgrade status -l pool=db

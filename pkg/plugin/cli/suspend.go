@@ -42,6 +42,7 @@ func newResume(p *program) *cobra.Command {
 begins as soon as windows, budget and order allow. NAME may be left out if only one
 upgrade is suspended.`,
 		Example: `  kubectl upgrade resume v1.34.4
+  kubectl upgrade resume
   kubectl upgrade status --watch`,
 		Args:              upgradeResource.optional,
 		ValidArgsFunction: p.complete(p.upgradesThat(true)),

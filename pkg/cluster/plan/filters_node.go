@@ -89,7 +89,7 @@ func notPrepared(c *cluster, n *node) fleet.Hold {
 
 // labelMissing holds a node that runs a kube-apiserver, as its agent reports, and has not the
 // control plane's label, in an upgrade to a version. The report alone makes no node run kubeadm
-// for a control plane, nor take the snapshot of etcd: whoever has the agent's token may write it.
+// for a control plane, nor take the snapshot of etcd: the agent's token is enough to write it.
 // It does not make it a worker either.
 func labelMissing(c *cluster, n *node) fleet.Hold {
 	if c.target.reboot || !n.lacksLabel() {

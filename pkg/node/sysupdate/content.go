@@ -118,7 +118,7 @@ func verifyFiles(root *os.Root, want host.Image) error {
 	return nil
 }
 
-// readSmall reads a file of which more than 4 KiB would be no use: nobody has approved the image
+// readSmall reads a file of which more than 4 KiB would be no use: no person has approved the image
 // yet.
 func readSmall(root *os.Root, path string) ([]byte, error) {
 	if err := checkRegular(root, path); err != nil {
@@ -137,7 +137,7 @@ func readSmall(root *os.Root, path string) ([]byte, error) {
 	return data, err
 }
 
-// checkRegular returns an error for what is no file, such as a FIFO, which nobody would write to.
+// checkRegular returns an error for what is no file, such as a FIFO that no program writes to.
 func checkRegular(root *os.Root, path string) error {
 	info, err := root.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {

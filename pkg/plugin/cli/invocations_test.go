@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -102,24 +101,14 @@ func newMachine(t *testing.T) *machine {
 	}))
 	t.Cleanup(null.Close)
 	homes := t.TempDir()
-	write := func(name, text string) {
-		file := filepath.Join(homes, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m.kubeconfigs = append(m.kubeconfigs, file)
+	for name, address := range map[string]string{"page": page.URL, "null": null.URL, "refused": "http://127.0.0.1:1", "silent": silentServer(t)} {
+		m.addKubeconfig(t, homes, name, kubeconfigFor(t, address))
 	}
-	own, err := os.ReadFile(apitest.Kubeconfig(t, config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write("real", string(own))
-	for name, address := range map[string]string{"page": page.URL, "null": null.URL, "refused": "http://127.0.0.1:1", "silent": "http://" + silent(t)} {
-		write(name, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", address))
-	}
-	write("broken", "clusters: [")
-	slices.Sort(m.kubeconfigs[1:])
-	m.kubeconfigs = append(m.kubeconfigs, filepath.Join(homes, "missing"))
+	slices.Sort(m.kubeconfigs)
+	m.kubeconfigs = append(m.kubeconfigs, filepath.Join(homes, "broken"), filepath.Join(homes, "missing"))
+	must(t, os.WriteFile(filepath.Join(homes, "broken"), []byte("clusters: ["), 0o600))
+	m.addKubeconfig(t, homes, "real", apitest.Kubeconfig(t, config))
+	slices.Reverse(m.kubeconfigs) // the real one first
 	m.verbs = cli.New(genericiooptions.NewTestIOStreamsDiscard(), "test").Commands()
 	m.schedules = scheduleTexts()
 	t.Setenv("HOME", homes)
@@ -127,22 +116,14 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// silent returns the address of a server that accepts connections and never answers.
-func silent(t *testing.T) string {
+// addKubeconfig copies a kubeconfig into the folder under that name, which failures are reported with.
+func (m *machine) addKubeconfig(t *testing.T, folder, name, from string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			if _, err := listener.Accept(); err != nil {
-				return
-			}
-		}
-	}()
-	return listener.Addr().String()
+	text, err := os.ReadFile(from)
+	must(t, err)
+	file := filepath.Join(folder, name)
+	must(t, os.WriteFile(file, text, 0o600))
+	m.kubeconfigs = append(m.kubeconfigs, file)
 }
 
 // scheduleTexts are objects in files of schedules: good ones, and ones that are nearly good.

@@ -61,7 +61,7 @@ func TestVerbosityShowsRequestsAndNoSecret(t *testing.T) {
 	}
 }
 
-// TestMissingKubeconfigIsNamed checks that nobody is told about localhost.
+// TestMissingKubeconfigIsNamed checks that the error names the file and not localhost.
 func TestMissingKubeconfigIsNamed(t *testing.T) {
 	folder := t.TempDir()
 	here, a, b := kubeconfigFor(t, "http://127.0.0.1:1"), filepath.Join(folder, "a"), filepath.Join(folder, "b")

@@ -249,7 +249,7 @@ func (m *machine) invocation(seed uint64) *invocation {
 			i.args = append(i.args, name+"="+i.value(flag))
 		}
 	}
-	if flag := verb.Flags().Lookup("filename"); flag != nil && i.random.IntN(2) == 0 {
+	if flag := verb.Flags().Lookup("filename"); flag != nil && (i.sane || i.random.IntN(2) == 0) {
 		i.args = append(i.args, "-f", i.value(flag))
 	}
 	if good := usual["verb "+i.args[0]]; i.sane && len(good) > 0 {

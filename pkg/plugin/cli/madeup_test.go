@@ -1,0 +1,152 @@
+package cli_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// scheduleTexts are objects in files of schedules: good ones, and ones that are nearly good.
+func scheduleTexts() []string {
+	const good = "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata:\n  name: a\nspec:\n  timeZone: Europe/Berlin\n  maintenanceWindows:\n    - name: w\n      startTime: \"2026-01-03T01:00:00Z\"\n      endTime: \"2026-01-03T05:00:00Z\"\n      recurrence: FREQ=WEEKLY;BYDAY=SA\n"
+	texts := []string{
+		good, good, good, strings.Replace(good, "maintenanceWindows", "maintenanceExclusions", 1),
+		`{"apiVersion": "kubectl-upgrade.dev/v1alpha1", "kind": "MaintenanceSchedule", "metadata": {"name": "j"}, "spec": {}}` + "\n",
+	}
+	for _, change := range []string{
+		"Europe/Berlin=localtime", "Europe/Berlin=Europe/Atlantis", "BYDAY=SA=BYDAY=SAT", "WEEKLY=HOURLY", "T05:=T00:", "name: w=name: W", "name: a=name: A_b", "name: a=name: ", "  timeZone=  timezone",
+		"2026-01-03T01=2026-02-30T01", "v1alpha1=v1", "MaintenanceSchedule=ConfigMap", "SA=SA;COUNT=1000000", "\"2026=2026", "    - name=    -name", "spec:=spec: null\nx:",
+	} {
+		from, to, _ := strings.Cut(change, "=")
+		texts = append(texts, strings.Replace(good, from, to, 1))
+	}
+	return texts
+}
+
+// invocation is one call of the plugin.
+type invocation struct {
+	args, objects []string // objects are the texts in schedules.yaml
+	kubeconfig    string
+	input         string
+	sane          bool // made of what verbs accept
+	random        *rand.Rand
+}
+
+// words are values of arguments: good ones for some flag, and ones that people type by mistake.
+var words = []string{
+	"", " ", "a", "A_b", "-", "--", "-1", "0", "1", "5", "101%", "20%", "99999999999999999999", "1d", "90m", "2h30m", "soon", "true", "yes", "none", "client", "server",
+	"v1.34", "v1.34.4", "1.35", "v1.35.4", "v9.9.9", "latest", "2026-12-24 18:00", "2026-12-24T18:00:00Z", "2026-02-30T00:00:00Z", "Europe/Berlin", "localtime", "UTC", "Mars/Phobos",
+	"json", "yaml", "wide", "name", "html", "markdown", "jsonpath={.items[*].metadata.name}", "jsonpath={.items", "jsonpath={..name}", "custom-columns=A:.metadata.name", "go-template={{.kind}}", "xml",
+	"pool=db", "pool in (a, b)", "pool in (a", "!gpu", "=", "Patch", "minor", "Reboot", "Sunday", "etcd-single=a reason", "w1", "node/w1", "clusterupgrade/v1.35.4", "kubectl-upgrade",
+	"\x1b[31mred\x1b[0m", "ü", "\xff\xfe", strings.Repeat("a", 10_000), "$(id)", "../..", "bash", "fish", "kubectl", "kured", "--help", "--yes", "-o", "6",
+}
+
+// files are what is in the folder, and paths beside it.
+var files = []string{
+	"schedules.yaml", "schedules.yaml", "schedules.yaml", "snapshot.json", "snapshot.json", "empty", "bytes", "folder", "missing", "link", "dangling", "out.html", "out.md", "out.json", "out.xyz", "missing/out.html", "-", "/dev/null", "/dev/full", "log",
+}
+
+// usual are values that a flag accepts, and one argument that a verb accepts.
+var usual = map[string][]string{
+	"output": {"json", "yaml", "wide", "jsonpath={.kind}"}, "filename": {"schedules.yaml"}, "snapshot": {"snapshot.json"}, "save-snapshot": {"out.json", "link", "-"},
+	"output-file": {"out.html", "out.md", "link", "-", "/dev/null"}, "for": {"2h", "1d"}, "until": {"2027-01-07T00:00:00Z"}, "from": {"2026-12-24T18:00:00Z"}, "at": {"2026-12-24 18:00"},
+	"start-time": {"2026-12-24 18:00"}, "node-selector": {"pool=db"}, "selector": {"pool=db"}, "time-zone": {"Europe/Berlin", "UTC"}, "color": {"never"}, "reason": {"a reason"},
+	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"},
+	"labels": {"pool=db"}, "type": {"Minor"}, "group": {"canary"}, "context": {"c"}, "request-timeout": {"2s"}, "schedule": {"a"},
+	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4", "v1.34"}, "verb apply": {"v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "a"}, "verb unfreeze": {"a", ""},
+	"verb suspend": {"v1.35.4"}, "verb resume": {"v1.35.4"}, "verb approve": {"v1.35.4"}, "verb abandon": {"w1"}, "verb completion": {"bash", "kubectl"},
+}
+
+func (i *invocation) pick(from []string) string { return from[i.random.IntN(len(from))] }
+
+// value returns a value for a flag: often of its kind.
+func (i *invocation) value(flag *pflag.Flag) string {
+	if good := usual[flag.Name]; i.sane && len(good) > 0 {
+		return i.pick(good)
+	}
+	switch kind := i.random.IntN(10); {
+	case strings.Contains(flag.Name, "file") || strings.Contains(flag.Name, "snapshot") || strings.Contains(flag.Name, "log"):
+		return i.pick(files)
+	case kind < 2 && flag.DefValue != "":
+		return flag.DefValue
+	}
+	return i.pick(words)
+}
+
+// invocation makes up the invocation of a seed.
+func (m *machine) invocation(seed uint64) *invocation {
+	i := &invocation{random: rand.New(rand.NewPCG(seed, 28))}
+	i.sane, i.kubeconfig = i.random.IntN(2) == 0, m.kubeconfigs[0]
+	if !i.sane && i.random.IntN(2) == 0 {
+		i.kubeconfig = i.pick(m.kubeconfigs)
+	}
+	alone := i.random.IntN(2) == 0 // one object, whose faults no other hides
+	for n := range i.random.IntN(4) {
+		text := i.pick(m.schedules)
+		switch {
+		case alone && n > 0:
+			continue
+		case !alone && i.sane && i.random.IntN(4) > 0:
+			text = m.schedules[0]
+		}
+		i.objects = append(i.objects, strings.Replace(text, "name: a\n", fmt.Sprintf("name: a%d\n", n), 1))
+	}
+	verb := m.verbs[i.random.IntN(len(m.verbs))]
+	if i.random.IntN(4) == 0 {
+		verb = m.verbs[slices.IndexFunc(m.verbs, func(v *cobra.Command) bool { return v.Name() == "windows" })]
+	}
+	i.args = []string{verb.Name()}
+	if sub := verb.Commands(); len(sub) > 0 && i.random.IntN(4) > 0 {
+		verb = sub[i.random.IntN(len(sub))]
+		i.args = append(i.args, verb.Name())
+	}
+	if !i.sane && i.random.IntN(10) == 0 {
+		i.args[0] = i.pick(words)
+	}
+	var flags []*pflag.Flag
+	verb.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	verb.InheritedFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	// These decide where requests and other files go.
+	flags = slices.DeleteFunc(flags, func(f *pflag.Flag) bool {
+		return slices.Contains([]string{"server", "kubeconfig", "cache-dir", "proxy-url", "help"}, f.Name)
+	})
+	if i.sane {
+		// The cluster's own flags have values for other clusters.
+		flags = slices.DeleteFunc(flags, func(f *pflag.Flag) bool { return f.Hidden || f.Name == "context" })
+	}
+	for range i.random.IntN(4) {
+		flag := flags[i.random.IntN(len(flags))]
+		name := "--" + flag.Name
+		if !i.sane && i.random.IntN(12) == 0 {
+			name += "x"
+		}
+		switch {
+		case flag.NoOptDefVal != "" && i.random.IntN(2) == 0:
+			i.args = append(i.args, name)
+		case i.random.IntN(2) == 0:
+			i.args = append(i.args, name, i.value(flag))
+		default:
+			i.args = append(i.args, name+"="+i.value(flag))
+		}
+	}
+	if flag := verb.Flags().Lookup("filename"); flag != nil && (i.sane || i.random.IntN(2) == 0) {
+		i.args = append(i.args, "-f", i.value(flag))
+	}
+	if good := usual["verb "+i.args[0]]; i.sane && len(good) > 0 {
+		if word := i.pick(good); word != "" {
+			i.args = append(i.args, word)
+		}
+	}
+	for !i.sane && i.random.IntN(2) == 0 {
+		i.args = append(i.args, i.pick(words))
+	}
+	if verb.Flags().Lookup("timeout") != nil { // it may follow an upgrade
+		i.args = append(i.args[:1:1], append([]string{"--timeout=1s"}, i.args[1:]...)...)
+	}
+	i.input = i.pick([]string{"", "yes\n", "no\n", strings.Join(i.objects, "---\n")})
+	return i
+}

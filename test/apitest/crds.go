@@ -23,6 +23,45 @@ var customResourceDefinitions = schema.GroupVersionResource{Group: "apiextension
 // kinds. To do so again is harmless.
 func InstallCRDs(t testing.TB, config *rest.Config) {
 	t.Helper()
+	install(t, config, definitions(t))
+}
+
+// CreateWithoutRules calls create on CRDs that have no CEL rules, until it succeeds, and installs
+// those of manifests/crd again: its object is as one that an earlier release accepted.
+func CreateWithoutRules(t testing.TB, config *rest.Config, create func() error) {
+	t.Helper()
+	all := definitions(t)
+	for _, definition := range all {
+		removeRules(definition.Object)
+	}
+	install(t, config, all)
+	// The server goes on with the former rules for a moment.
+	err := create()
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = create() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	InstallCRDs(t, config)
+}
+
+func removeRules(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		delete(value, "x-kubernetes-validations")
+		for _, field := range value {
+			removeRules(field)
+		}
+	case []any:
+		for _, element := range value {
+			removeRules(element)
+		}
+	}
+}
+
+func install(t testing.TB, config *rest.Config, definitions []*unstructured.Unstructured) {
+	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +69,7 @@ func InstallCRDs(t testing.TB, config *rest.Config) {
 	crds := client.Resource(customResourceDefinitions)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, definition := range definitions(t) {
+	for _, definition := range definitions {
 		name := definition.GetName()
 		if _, err := crds.Apply(ctx, name, definition, metav1.ApplyOptions{FieldManager: "apitest", Force: true}); err != nil {
 			t.Fatalf("applying %s: %v", name, err)

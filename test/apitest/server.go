@@ -118,8 +118,14 @@ func (s *server) startAPIServer(flags []string) error {
 	return p.await(s.ready)
 }
 
-// ready asks as a client would: the certificate, too, must be there.
+// ready reports whether the server answers. It makes no client before the server has written its
+// certificate as a whole: client-go keeps what it reads from CAFile for five minutes, also of a file
+// that is still empty (transport/ca_rotation.go).
 func (s *server) ready() bool {
+	certificate, err := os.ReadFile(s.config.CAFile)
+	if err != nil || !x509.NewCertPool().AppendCertsFromPEM(certificate) {
+		return false
+	}
 	client, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
 		return false

@@ -198,6 +198,7 @@ func (w *world) createObjects() {
 	w.must(err)
 }
 
+// schedule creates a schedule, also one that only an earlier release accepted.
 func (w *world) schedule(name, rule string) {
 	w.Helper()
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -206,8 +207,10 @@ func (w *world) schedule(name, rule string) {
 	s.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: v1alpha1.Period{
 		Name: "night", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(start.Add(3 * time.Hour)), Recurrence: rule,
 	}}}
-	_, err := w.ours.MaintenanceSchedules.Create(w.Context(), s, metav1.CreateOptions{})
-	w.must(err)
+	apitest.CreateWithoutRules(w, w.config, func() error {
+		_, err := w.ours.MaintenanceSchedules.Create(w.Context(), s, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // checkAccess checks who may read metrics.

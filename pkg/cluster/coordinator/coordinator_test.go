@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // TestAutomaticPatch checks that a patch which appears in the index is installed on every
@@ -108,8 +109,13 @@ func TestHoldsAreReported(t *testing.T) {
 	unlock()
 	c.eventually(c.everyNodeHeldBy(v1alpha1.ReasonExcluded))
 
-	c.schedule("broken", func(m *v1alpha1.MaintenanceSchedule) {
-		m.Spec.MaintenanceWindows[0].Recurrence = "FREQ=MONTHLY;BYSETPOS=1"
+	apitest.CreateWithoutRules(t, c.config, func() error {
+		broken, err := c.ours.MaintenanceSchedules.Get(t.Context(), "frozen", metav1.GetOptions{})
+		c.must(err)
+		broken.ObjectMeta = metav1.ObjectMeta{Name: "broken"}
+		broken.Spec.MaintenanceWindows[0].Recurrence = "FREQ=MONTHLY;BYSETPOS=1"
+		_, err = c.ours.MaintenanceSchedules.Create(t.Context(), broken, metav1.CreateOptions{})
+		return err
 	})
 	c.eventually(c.everyNodeHeldBy(v1alpha1.ReasonScheduleInvalid))
 	stalled := func(name string) bool {

@@ -78,12 +78,15 @@ type machine struct {
 	kubeconfigs []string // the first is that of a real API server
 	verbs       []*cobra.Command
 	schedules   []string // texts of schedules, one object each
+	snapshot    string   // the text of a snapshot of a cluster that is being upgraded
 	accepted    int
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{dir: t.TempDir()}
+	snapshot, err := os.ReadFile("../report/testdata/running-snapshot.json")
+	must(t, err)
+	m := &machine{dir: t.TempDir(), snapshot: string(snapshot)}
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	config.QPS = -1
@@ -132,7 +135,7 @@ func (m *machine) fill(t *testing.T, i *invocation) {
 	for _, entry := range entries {
 		must(t, os.RemoveAll(filepath.Join(m.dir, entry.Name())))
 	}
-	snapshot := snapshotText(t)
+	snapshot := m.snapshot
 	if i.random.IntN(4) == 0 {
 		snapshot = snapshot[:i.random.IntN(len(snapshot))]
 	}
@@ -151,15 +154,6 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// snapshotText is a snapshot of a cluster that is being upgraded.
-func snapshotText(t *testing.T) string {
-	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "../report/testdata/running-snapshot.json"))
-	must(t, err)
-	return string(text)
 }
 
 // state returns what is at each path, which an invocation must not change.

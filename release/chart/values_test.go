@@ -37,6 +37,8 @@ func TestValues(t *testing.T) {
 		{"agent: {nodeSelector: {pool: a}}", agent, append(pod, "nodeSelector"), "pool:a"},
 		{"agent: {tolerations: [{key: own}]}", agent, append(pod, "tolerations"), "[map[key:own]]"},
 		{"networkPolicies: {enabled: true, egressPorts: [8443]}", "NetworkPolicy kubectl-upgrade/node-agent", []string{"spec", "egress"}, "[map[ports:[map[port:8443 protocol:TCP]]]"},
+		{"secrets: [slack, prometheus]", "Role kubectl-upgrade/coordinator-secrets", []string{"rules"}, "[map[apiGroups:[] resourceNames:[slack prometheus] resources:[secrets] verbs:[get]]]"},
+		{"secrets: [slack]", "RoleBinding kubectl-upgrade/coordinator-secrets", []string{"subjects"}, "[map[kind:ServiceAccount name:coordinator namespace:kubectl-upgrade]]"},
 		{"upgradePolicy: {create: true}", coordinator, append(pod, "containers"), "--require-policy]"},
 		{"upgradePolicy: {create: true, spec: {source: {url: 'https://mirror.example.com/'}}}", "UpgradePolicy /cluster", []string{"spec", "source", "url"}, "https://mirror.example.com/"},
 		{"upgradePolicy: {create: true, spec: {strategy: {maxUnavailable: 2}}}", "UpgradePolicy /cluster", []string{"spec", "strategy", "maxUnavailable"}, "2"},
@@ -70,6 +72,7 @@ func TestWrongValues(t *testing.T) {
 		"agent: {tolerations: [{operator: Exist}]}":          "at '/agent/tolerations/0/operator': value must be one of",
 		"agent: {resources: {limit: {}}}":                    "at '/agent/resources': additional properties 'limit' not allowed",
 		"networkPolicies: true":                              "at '/networkPolicies': got boolean, want object",
+		"secrets: [{name: slack}]":                           "at '/secrets/0': got object, want string",
 		"upgradePolicy: {create: true, spec: {sources: {}}}": "at '/upgradePolicy/spec': additional properties 'sources' not allowed",
 		"upgradePolicy: {create: true, spec: {strategy: {maxUnavailible: 2}}}": "at '/upgradePolicy/spec/strategy': additional properties 'maxUnavailible' not allowed",
 	} {

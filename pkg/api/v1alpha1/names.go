@@ -23,6 +23,11 @@ const (
 	// cordon without it was set by another client, and stays.
 	CordonAnnotation = Group + "/cordoned-for"
 
+	// NodeConditionReason is the reason of the conditions MaintenancePlanned, DrainInProgress,
+	// Drained and MaintenanceInProgress of a Node that its agent wrote. One with another reason
+	// is another client's.
+	NodeConditionReason = "KubectlUpgrade"
+
 	// HoldLabel on a Node, with any value, keeps the node from being released. A node
 	// that has passed its last check finishes.
 	HoldLabel = Group + "/hold"

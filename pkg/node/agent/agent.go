@@ -103,6 +103,7 @@ type Agent struct {
 	kubeadm       *logCopier
 	registration  registrationView
 	lease         leaseView
+	conditions    conditionsView
 	ready         func() // calls Config.Ready the first time
 	failuresInRow int    // reconciles that failed in a row
 	installed     bool

@@ -46,6 +46,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
 			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "nextAction", action.String())
 		}
+		a.showConditions(ctx, o)
 		if action.Do == machine.DoNothing {
 			a.writeInventory(ctx, o)
 			a.failuresInRow = 0

@@ -65,6 +65,11 @@ type model struct {
 	rebootAskedAt time.Time
 	drained       *Drain
 
+	tellsConditions bool          // a story asks for the Node's conditions
+	conditions      string        // that were told last
+	conditionsStep  v1alpha1.Step // in which the agent looked at them last
+	observed        Observation   // the last one
+
 	foreignCordon bool
 	boots         int
 	reboots       int            // requested
@@ -230,7 +235,8 @@ func (m *model) lease(o Observation) *Lease {
 // next runs the agent's loop once, up to the action.
 func (m *model) next() (before State, a Action) {
 	before = m.state
-	m.state, a = Next(m.state, m.observe())
+	m.observed = m.observe()
+	m.state, a = Next(m.state, m.observed)
 	m.checkObserved(before)
 	return before, a
 }

@@ -82,7 +82,7 @@ func (m *model) runUntilStable(t *testing.T) []string {
 	for range 100 {
 		before, a := m.next()
 		m.persist()
-		if line := describe(before, m.state, a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
+		if line := describe(before, m.state, a) + m.shownConditions(a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
 			lines = append(lines, line)
 		}
 		m.do(a)
@@ -92,6 +92,19 @@ func (m *model) runUntilStable(t *testing.T) []string {
 	}
 	t.Fatalf("the machine does not become stable:\n%s", strings.Join(lines, "\n"))
 	return nil
+}
+
+// shownConditions notes the Node's conditions if a story asks for them, whenever they change:
+// an agent writes them when a step does not only pass.
+func (m *model) shownConditions(a Action) string {
+	passes := a.Do == DoNothing && m.state.Step != m.conditionsStep
+	m.conditionsStep = m.state.Step
+	shows, known := NodeConditions(m.state, m.observed)
+	if text := fmt.Sprint(shows); m.tellsConditions && known && !passes && text != m.conditions {
+		m.conditions = text
+		return " " + text
+	}
+	return ""
 }
 
 // changed reports whether the action has changed anything by now.
@@ -139,6 +152,8 @@ func (m *model) command(t *testing.T, words []string) {
 	t.Helper()
 	arg := strings.Join(words[1:], " ")
 	switch words[0] {
+	case "conditions": // are told from now on, when they change
+		m.tellsConditions, m.conditions = true, fmt.Sprint([]string{})
 	case "want":
 		m.want(arg)
 	case "delete": // the upgrade

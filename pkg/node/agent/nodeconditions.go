@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+)
+
+const (
+	// conditionsTimeout limits a write of the Node's conditions, which nothing waits for.
+	conditionsTimeout = 5 * time.Second
+	// conditionsPause is the pause before a failed write of them is repeated.
+	conditionsPause = 10 * time.Second
+)
+
+// conditionsView is the last write of the Node's conditions.
+type conditionsView struct {
+	// from is the resourceVersion of the Node that a write changed. As long as the watch shows
+	// that one, it does not show the write.
+	from string
+	// retryAt is when a write that failed is repeated.
+	retryAt time.Time
+}
+
+// pauses reports whether a write that failed is not repeated yet. A time far in the future is
+// one of a clock that was ahead.
+func (v conditionsView) pauses(now time.Time) bool {
+	left := v.retryAt.Sub(now)
+	return left > 0 && left <= conditionsPause
+}
+
+// statusPatch is a strategic merge patch of a Node's status, which merges conditions by their
+// type. It has a resourceVersion, so that no condition is changed that another client has just
+// made its own.
+type statusPatch struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+	Status struct {
+		Conditions []any `json:"conditions"`
+	} `json:"status"`
+}
+
+// removedCondition removes the condition of that type.
+type removedCondition struct {
+	Patch string                   `json:"$patch"`
+	Type  corev1.NodeConditionType `json:"type"`
+}
+
+// showConditions makes the Node show the conditions of the node's step. It compares with what
+// the Node shows, so that an agent that starts, or whose write failed, mends what it finds.
+// The upgrade does not depend on it: an error is logged, and the write is repeated.
+func (a *Agent) showConditions(ctx context.Context, o machine.Observation) {
+	node := a.node()
+	shows, known := machine.NodeConditions(a.state, o)
+	if node == nil || !known || a.state.Step == "" || a.conditions.from == node.ResourceVersion || a.conditions.pauses(o.Now) {
+		return
+	}
+	message := machine.ConditionMessage(a.state, o.Spec, a.Node)
+	patch, changes := patchConditions(node, shows, message, metav1.NewTime(o.Now.UTC().Truncate(time.Second)))
+	if !changes {
+		return
+	}
+	data, err := json.Marshal(patch)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, conditionsTimeout)
+		defer cancel()
+		_, err = a.Kubelet.Nodes().Patch(ctx, a.Node, types.StrategicMergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	}
+	switch {
+	case err == nil:
+		a.conditions = conditionsView{from: node.ResourceVersion}
+	case apierrors.IsConflict(err): // the watch shows soon what another client has written
+	case ctx.Err() == nil:
+		a.conditions.retryAt = o.Now.Add(conditionsPause)
+		a.Log.WarnContext(ctx, "writing the conditions of the Node as its kubelet", "node", a.Node, "step", a.state.Step, "error", err, "retryAfter", conditionsPause)
+	}
+}
+
+// patchConditions returns a patch that makes the Node show these conditions and no other of
+// ours, and whether there is something to change. A condition that another client has set
+// stays, unless it is False: then it says nothing that ours would hide.
+func patchConditions(node *corev1.Node, shows []corev1.NodeConditionType, message string, now metav1.Time) (patch statusPatch, changes bool) {
+	patch.Metadata.ResourceVersion = node.ResourceVersion
+	for _, kind := range machine.NodeConditionTypes {
+		i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
+		wanted, there := slices.Contains(shows, kind), i >= 0
+		var is corev1.NodeCondition
+		if there {
+			is = node.Status.Conditions[i]
+		}
+		ours := there && is.Reason == v1alpha1.NodeConditionReason
+		switch {
+		case wanted && (!there || is.Status == corev1.ConditionFalse || ours && is.Status != corev1.ConditionTrue):
+			patch.Status.Conditions = append(patch.Status.Conditions, corev1.NodeCondition{
+				Type: kind, Status: corev1.ConditionTrue, LastHeartbeatTime: now, LastTransitionTime: now,
+				Reason: v1alpha1.NodeConditionReason, Message: message,
+			})
+		case !wanted && ours:
+			patch.Status.Conditions = append(patch.Status.Conditions, removedCondition{Patch: "delete", Type: kind})
+		}
+	}
+	return patch, len(patch.Status.Conditions) > 0
+}

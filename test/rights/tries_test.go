@@ -53,6 +53,8 @@ var groups = []group{
 		change("label its own Node as a control plane", core+"/nodes/worker-1", `{"metadata":{"labels":{"node-role.kubernetes.io/control-plane":""}}}`),
 		change("report its own Node as Ready", core+"/nodes/worker-1/status", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`),
 		change("report another Node as Ready", core+"/nodes/worker-2/status", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`),
+		change("show the condition `Drained` of its own Node", core+"/nodes/worker-1/status", `{"status":{"conditions":[{"type":"Drained","status":"True"}]}}`),
+		change("show the condition `Drained` of another Node", core+"/nodes/worker-2/status", `{"status":{"conditions":[{"type":"Drained","status":"True"}]}}`),
 		remove("delete its own Node", core+"/nodes/worker-1"),
 		remove("delete another Node", core+"/nodes/worker-2"),
 		{what: "reach the kubelet of another node", do: http.MethodGet, at: core + "/nodes/worker-2/proxy/pods", anyAnswer: true},

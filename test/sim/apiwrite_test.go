@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,40 @@ func (a *api) mergePatch(by string, k key, patch tree) (*stored, error) {
 		return nil, err
 	}
 	t := merged(clone(before.tree).(tree), patch)
+	keepMetadata(before.tree, t)
+	return a.put(by, k, t), nil
+}
+
+// conditionsPatch applies a strategic merge patch of a Node's status, which has conditions
+// alone. They are merged by their type.
+func (a *api) conditionsPatch(by string, k key, patch tree) (*stored, error) {
+	before := a.objects[k]
+	if before == nil {
+		return nil, apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	}
+	if err := precondition(k, before, "", text(metadata(patch), "resourceVersion")); err != nil {
+		return nil, err
+	}
+	t := clone(before.tree).(tree)
+	status := child(t, "status")
+	items, _ := status["conditions"].([]any)
+	order, changed := entries(inner(patch, "status")["conditions"], "type")
+	for _, kind := range order {
+		i := slices.IndexFunc(items, func(item any) bool { return text(item.(tree), "type") == kind })
+		switch {
+		case changed[kind]["$patch"] == "delete" && i >= 0:
+			items = slices.Delete(items, i, i+1)
+		case changed[kind]["$patch"] == "delete":
+		case i >= 0:
+			items[i] = merged(items[i].(tree), changed[kind])
+		default:
+			items = append(items, clone(changed[kind]))
+		}
+	}
+	status["conditions"] = items
+	if len(items) == 0 {
+		delete(status, "conditions")
+	}
 	keepMetadata(before.tree, t)
 	return a.put(by, k, t), nil
 }

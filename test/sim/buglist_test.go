@@ -177,6 +177,12 @@ var bugs = []bug{
 		{"pkg/node/machine/observation.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
 		{"pkg/node/agent/etcd.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
 	}},
+	{"an attempt that is aborted leaves its conditions on the Node", []edit{
+		{"pkg/node/machine/conditions.go", "\tshows = conditionsIn[s.Step]\n", "\tif shows = conditionsIn[s.Step]; s.Step == v1alpha1.StepAborting || BetweenAttempts(s.Step) && s.Step != v1alpha1.StepWaiting {\n\t\treturn nil, false\n\t}\n"},
+	}},
+	{"a condition that a person set is removed", []edit{
+		{"pkg/node/agent/nodeconditions.go", "ours := there && is.Reason == v1alpha1.NodeConditionReason", "ours := there"},
+	}},
 	{"the checks are not made again after a worker has failed", []edit{
 		{"pkg/cluster/plan/checks.go", "a.cluster.now.Sub(k.lastReport.At) < freshFor {", "(a.cluster.now.Sub(k.lastReport.At) < freshFor || a.survey.firstFailed != nil) {"},
 	}},

@@ -38,7 +38,7 @@ func (w *world) settled() bool {
 			stopped = true
 		}
 		waits = waits || nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting
-		if (w.held(n) != "" || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
+		if (w.held(n) != "" || w.shows(n) || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}
 	}
@@ -82,6 +82,7 @@ func (w *world) checkEnd() {
 	if u := w.retriedGoesOn(); u != nil {
 		w.broken("retry", "upgrade %s goes on, a node failed in it, and another upgrade retries it: %s", u.Name, w.describe())
 	}
+	w.checkConditionsEnd()
 	if w.steps = 0; !w.settled() {
 		w.broken("liveness", "nothing has settled %s after the last fault: %s", settleLimit, w.describe())
 		return

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,13 +41,25 @@ func (w *world) setNode(n *node, ready bool) {
 		}
 		now := map[bool]string{true: "True", false: "False"}[ready]
 		since := w.now().UTC().Format(time.RFC3339)
-		if conditions, ok := status["conditions"].([]any); ok {
-			if was := conditions[0].(tree); was["status"] == now {
-				since = text(was, "lastTransitionTime")
-			}
+		_, conditions := entries(status["conditions"], "type")
+		if was := conditions["Ready"]; was["status"] == now {
+			since = text(was, "lastTransitionTime")
 		}
-		status["conditions"] = []any{tree{"type": "Ready", "status": now, "lastTransitionTime": since}}
+		setConditions(status, tree{"type": "Ready", "status": now, "lastTransitionTime": since})
 	})
+}
+
+// setConditions sets conditions, and keeps those of other types.
+func setConditions(status tree, set ...tree) {
+	for _, one := range set {
+		items, _ := status["conditions"].([]any)
+		i := slices.IndexFunc(items, func(item any) bool { return text(item.(tree), "type") == text(one, "type") })
+		if i >= 0 {
+			items[i] = one
+		} else {
+			status["conditions"] = append(items, one)
+		}
+	}
 }
 
 const (

@@ -106,6 +106,7 @@ func (w *world) wrote(by string, k key, before, after *stored) {
 		w.checkLease(by, k, before, after)
 	case "nodes":
 		w.checkNode(by, k, before, after)
+		w.checkConditions(by, before, after)
 	case "nodeupgrades":
 		w.checkNodeUpgrade(by, k, before, after)
 	case "clusterupgrades":

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -109,9 +110,41 @@ func anyRequest(r *rand.Rand) (name string, do func(context.Context, *side) stri
 			}
 		},
 	}
+	requests["conditions"] = func() func(context.Context, *side) string { return conditionsOf(r, node, stale) }
 	names := slices.Sorted(maps.Keys(requests))
 	name = names[r.IntN(len(names))]
 	return name, requests[name]()
+}
+
+// conditionsOf sets or removes conditions of a Node, as agents do.
+func conditionsOf(r *rand.Rand, node string, stale bool) func(context.Context, *side) string {
+	var changes []string
+	for _, kind := range []string{"Drained", "DrainInProgress", "Ready"} {
+		switch r.IntN(3) {
+		case 0:
+			changes = append(changes, fmt.Sprintf(`{"type":%q,"$patch":"delete"}`, kind))
+		case 1:
+			changes = append(changes, fmt.Sprintf(`{"type":%q,"status":"True","reason":"R%d"}`, kind, r.IntN(3)))
+		}
+	}
+	return func(ctx context.Context, s *side) string {
+		nodes := s.kube.CoreV1().Nodes()
+		if created, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{}); err == nil {
+			s.result("node", created, nil)
+		}
+		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":{"conditions":[%s]}}`, s.version("node/"+node, stale), strings.Join(changes, ","))
+		object, err := nodes.Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		if err != nil {
+			return s.result("node", object, err)
+		}
+		s.result("node", object, nil)
+		var shown []string
+		for _, c := range object.Status.Conditions {
+			shown = append(shown, fmt.Sprint(c.Type, c.Status, c.Reason))
+		}
+		slices.Sort(shown) // no program relies on their order
+		return fmt.Sprint(object.Spec.Unschedulable, shown)
+	}
 }
 
 func condition(r *rand.Rand, kind string) metav1.Condition {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // transport is how one client reaches the API server. It is an http.RoundTripper, so that
@@ -155,6 +156,9 @@ func (t *transport) do(r *http.Request, one request) (*stored, error) {
 		return t.api.update(t.by, k, body)
 	case strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch"):
 		return t.api.apply(t.by, k, body, r.URL.Query().Get("fieldManager"), one.subresource)
+	}
+	if r.Header.Get("Content-Type") == string(types.StrategicMergePatchType) {
+		return t.api.conditionsPatch(t.by, k, body)
 	}
 	return t.api.mergePatch(t.by, k, body)
 }

@@ -33,7 +33,7 @@ func TestWritesOfRollout(t *testing.T) {
 	}
 	most := map[write]float64{
 		{"agent", "nodeupgrades"}:          18.5,
-		{"agent", "nodes"}:                 2.1, // cordon and uncordon
+		{"agent", "nodes"}:                 6.2, // cordon and uncordon, and four changes of conditions
 		{"agent", "leases"}:                2.2,
 		{"agent", "nodeinventories"}:       2.1,
 		{"agent", "pods"}:                  1.1, // the eviction of each

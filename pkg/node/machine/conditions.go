@@ -65,14 +65,15 @@ func NodeConditions(s State, o Observation) (shows []corev1.NodeConditionType, k
 			return nil, true
 		}
 	}
-	if !s.drained() {
+	if !s.drained() || !o.Node.Marked() {
 		shows = slices.DeleteFunc(slices.Clone(shows), func(t corev1.NodeConditionType) bool { return t == drained })
 	}
 	return shows, true
 }
 
 // drained reports whether this attempt has drained the node. One by Restart does not, nor a
-// reboot of a node that has nothing merged. What a State that was lost had done is not known.
+// reboot of a node that has nothing merged. What a State that was lost had done is not known. A
+// node that is in service again, and verified once more, has still drained in its timeline.
 func (s State) drained() bool {
 	for _, one := range slices.Backward(s.Steps) {
 		switch one.Step {

@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +23,7 @@ import (
 
 // Clientset implements Interface for an API server.
 type Clientset struct {
-	core, apps, coordination rest.Interface
+	core, apps, coordination, policy, storage rest.Interface
 }
 
 // NewForConfig returns a Clientset whose clients share connections and the limits of config.
@@ -47,6 +48,7 @@ func NewForConfigAndClient(config *rest.Config, over *http.Client) (*Clientset, 
 	var c Clientset
 	for group, client := range map[schema.GroupVersion]*rest.Interface{
 		corev1.SchemeGroupVersion: &c.core, appsv1.SchemeGroupVersion: &c.apps, coordinationv1.SchemeGroupVersion: &c.coordination,
+		policyv1.SchemeGroupVersion: &c.policy, storagev1.SchemeGroupVersion: &c.storage,
 	} {
 		config.GroupVersion, config.APIPath = &group, "/apis"
 		if group.Group == corev1.GroupName {
@@ -104,6 +106,21 @@ func (c *Clientset) Leases(namespace string) Leases {
 	return resource[coordinationv1.Lease, coordinationv1.LeaseList](c.coordination, "leases", namespace)
 }
 
+// PodDisruptionBudgets returns a client for the PodDisruptionBudgets of a namespace.
+func (c *Clientset) PodDisruptionBudgets(namespace string) Budgets {
+	return resource[policyv1.PodDisruptionBudget, policyv1.PodDisruptionBudgetList](c.policy, "poddisruptionbudgets", namespace)
+}
+
+// PersistentVolumeClaims returns a client for the PersistentVolumeClaims of a namespace.
+func (c *Clientset) PersistentVolumeClaims(namespace string) Claims {
+	return resource[corev1.PersistentVolumeClaim, corev1.PersistentVolumeClaimList](c.core, "persistentvolumeclaims", namespace)
+}
+
+// VolumeAttachments returns a client for VolumeAttachments.
+func (c *Clientset) VolumeAttachments() VolumeAttachments {
+	return resource[storagev1.VolumeAttachment, storagev1.VolumeAttachmentList](c.storage, "volumeattachments", metav1.NamespaceNone)
+}
+
 // Evict evicts the pod that the Eviction names.
 func (c *Clientset) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 	return c.core.Post().Namespace(eviction.Namespace).Resource("pods").Name(eviction.Name).SubResource("eviction").
@@ -148,10 +165,12 @@ func newScheme() *runtime.Scheme {
 		corev1.SchemeGroupVersion: {
 			&corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{},
 			&corev1.ConfigMap{}, &corev1.ConfigMapList{}, &corev1.Event{}, &corev1.EventList{},
+			&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{},
 		},
 		appsv1.SchemeGroupVersion:         {&appsv1.DaemonSet{}, &appsv1.DaemonSetList{}},
 		coordinationv1.SchemeGroupVersion: {&coordinationv1.Lease{}, &coordinationv1.LeaseList{}},
-		policyv1.SchemeGroupVersion:       {&policyv1.Eviction{}},
+		policyv1.SchemeGroupVersion:       {&policyv1.Eviction{}, &policyv1.PodDisruptionBudget{}, &policyv1.PodDisruptionBudgetList{}},
+		storagev1.SchemeGroupVersion:      {&storagev1.VolumeAttachment{}, &storagev1.VolumeAttachmentList{}},
 	} {
 		s.AddKnownTypes(group, kinds...)
 		metav1.AddToGroupVersion(s, group)

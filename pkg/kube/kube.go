@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,10 @@ type (
 	ConfigMaps = Resource[*corev1.ConfigMap, *corev1.ConfigMapList]
 	DaemonSets = Resource[*appsv1.DaemonSet, *appsv1.DaemonSetList]
 	Leases     = Resource[*coordinationv1.Lease, *coordinationv1.LeaseList]
+	Budgets    = Resource[*policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudgetList]
+	Claims     = Resource[*corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList]
+
+	VolumeAttachments = Resource[*storagev1.VolumeAttachment, *storagev1.VolumeAttachmentList]
 )
 
 // Interface has a client for each kind. *Clientset implements it.
@@ -46,6 +51,9 @@ type Interface interface {
 	ConfigMaps(namespace string) ConfigMaps
 	DaemonSets(namespace string) DaemonSets
 	Leases(namespace string) Leases
+	PodDisruptionBudgets(namespace string) Budgets
+	PersistentVolumeClaims(namespace string) Claims
+	VolumeAttachments() VolumeAttachments
 	// Evict evicts the pod that the Eviction names.
 	Evict(ctx context.Context, eviction *policyv1.Eviction) error
 	// Events returns where a record.EventBroadcaster sends events of all namespaces.

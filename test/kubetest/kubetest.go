@@ -27,6 +27,15 @@ func (c clientset) DaemonSets(namespace string) kube.DaemonSets {
 	return c.AppsV1().DaemonSets(namespace)
 }
 func (c clientset) Leases(namespace string) kube.Leases { return c.CoordinationV1().Leases(namespace) }
+func (c clientset) PodDisruptionBudgets(namespace string) kube.Budgets {
+	return c.PolicyV1().PodDisruptionBudgets(namespace)
+}
+func (c clientset) PersistentVolumeClaims(namespace string) kube.Claims {
+	return c.CoreV1().PersistentVolumeClaims(namespace)
+}
+func (c clientset) VolumeAttachments() kube.VolumeAttachments {
+	return c.StorageV1().VolumeAttachments()
+}
 func (c clientset) Events() record.EventSink {
 	return &typedcorev1.EventSinkImpl{Interface: c.CoreV1().Events("")}
 }

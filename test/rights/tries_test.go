@@ -35,6 +35,8 @@ var groups = []group{
 		remove("delete a Pod of its own node", core+"/namespaces/default/pods/web-1"),
 		remove("delete a Pod of another node", core+"/namespaces/default/pods/web-2"),
 		read("read the DaemonSets of the cluster", apps+"/daemonsets"),
+		read("read all PodDisruptionBudgets", "/apis/policy/v1/poddisruptionbudgets"),
+		read("read one PodDisruptionBudget by its name", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web"),
 		read("read the Deployments of the cluster", apps+"/deployments"),
 		change("change the image of the agents", apps+"/namespaces/kubectl-upgrade/daemonsets/node-agent", `{"metadata":{"labels":{"x":"y"}}}`),
 		change("change the image of the coordinator", apps+"/namespaces/kubectl-upgrade/deployments/coordinator", `{"metadata":{"labels":{"x":"y"}}}`),

@@ -92,6 +92,11 @@ apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: UpgradePolicy
 metadata: {name: cluster}
 ---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: default}
+spec: {minAvailable: 1, selector: {matchLabels: {no: pod}}}
+---
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: patch}

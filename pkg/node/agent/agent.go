@@ -114,7 +114,7 @@ func New(c Config) *Agent {
 	a := &Agent{
 		Config:  c,
 		slots:   slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes()),
-		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, DaemonSets: c.Account},
+		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, Account: c.Account},
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 

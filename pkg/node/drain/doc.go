@@ -13,6 +13,8 @@
 //     own node only.
 //   - While a pod blocks the drain, no pod is evicted: the node would be emptied for
 //     nothing. An unmanaged pod or one with an emptyDir blocks if the settings say Block.
+//   - A message about a pod that a PodDisruptionBudget protects says what would unblock the
+//     drain, if that can be read.
 //   - A round never waits: it reports which pods are left, and which of them block.
 //
 // Package machine decides when to run another round, when to delete the pods instead, and

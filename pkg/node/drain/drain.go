@@ -22,8 +22,9 @@ type Drainer struct {
 	// Kubelet is a client with the identity of that node's kubelet: it lists and evicts
 	// the node's pods.
 	Kubelet kube.Interface
-	// DaemonSets is a client that may read DaemonSets, which a kubelet may not.
-	DaemonSets kube.Interface
+	// Account is a client that may read DaemonSets and PodDisruptionBudgets, which a kubelet
+	// may not.
+	Account kube.Interface
 }
 
 // Round evicts once each pod that the settings select and that is not terminating yet. If
@@ -41,7 +42,8 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 	if message := s.blocks(); message != "" {
 		return Progress{Left: len(s.evict) + len(s.wait), Blocked: true, Message: message}, nil
 	}
-	var terminating, refused, waiting []string
+	var terminating, waiting []string
+	var refused []refusal
 	answered := false // an eviction succeeded, or was refused because of that pod only, not by a webhook for all
 	for _, pod := range s.evict {
 		if pod.DeletionTimestamp != nil {
@@ -57,15 +59,16 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 			terminating = append(terminating, name(pod))
 		case apierrors.IsNotFound(err):
 		default:
-			refused = append(refused, fmt.Sprintf("%s: %s", name(pod), reason(err)))
+			refused = append(refused, refusal{pod, reason(err)})
 		}
 	}
 	for _, pod := range s.wait {
 		waiting = append(waiting, name(pod))
 	}
-	p := progress(terminating, refused, waiting)
+	texts := d.explain(ctx, refused)
+	p := progress(terminating, texts, waiting)
 	if len(refused) > 0 && !answered {
-		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, shorten(refused))
+		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, shorten(texts))
 	}
 	return p, nil
 }
@@ -158,9 +161,11 @@ func pods(n int) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// shorten joins the first three names, and says how many more there are.
+// shown is how many pods a message names.
+const shown = 3
+
+// shorten joins the first names, and says how many more there are.
 func shorten(names []string) string {
-	const shown = 3
 	if len(names) <= shown {
 		return strings.Join(names, ", ")
 	}

@@ -265,7 +265,7 @@ func TestRound(t *testing.T) {
 				deleted = append(deleted, action.(clienttesting.DeleteAction).GetName())
 				return true, nil, nil
 			})
-			got, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), DaemonSets: kubetest.Of(daemonSets)}).Round(t.Context(), test.order, test.deletes)
+			got, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(daemonSets)}).Round(t.Context(), test.order, test.deletes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,7 +303,7 @@ func TestSomeIsShort(t *testing.T) {
 func TestWrongRule(t *testing.T) {
 	wrong := v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "wrong", PodSelector: selects("a b"), Behavior: v1alpha1.DrainSkip}}}
 	kubelet := fake.NewClientset(pod("a"))
-	_, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), DaemonSets: kubetest.Of(fake.NewClientset())}).Round(t.Context(), wrong, false)
+	_, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(fake.NewClientset())}).Round(t.Context(), wrong, false)
 	if err == nil || !strings.Contains(err.Error(), "drain rule wrong") || len(kubelet.Actions()) > 0 {
 		t.Errorf("%v, %v", err, kubelet.Actions())
 	}

@@ -31,7 +31,7 @@ func TestSelectsAsKubectl(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	drainer := &Drainer{Node: "worker", Kubelet: kubetest.Of(client), DaemonSets: kubetest.Of(client)}
+	drainer := &Drainer{Node: "worker", Kubelet: kubetest.Of(client), Account: kubetest.Of(client)}
 	selected, err := drainer.classifyPods(t.Context(), v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsEvict})
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (se
 func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOf(&pod)
 	if owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String() && !finished(pod) {
-		_, err := d.DaemonSets.DaemonSets(pod.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		_, err := d.Account.DaemonSets(pod.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err == nil {
 			return true, nil
 		}

@@ -46,6 +46,9 @@ const maxNesting = 8
 
 // Read returns the objects of a file. The items of a list are objects, the list itself is not.
 func Read(text []byte) ([]Object, error) {
+	if err := checkSize(text); err != nil {
+		return nil, err
+	}
 	documents, err := split(text)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,7 @@ func TestFilesAreReadWhole(t *testing.T) {
 		"a list of the kind":          {`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"MaintenanceScheduleList","items":[{"metadata":{"name":"a"},"spec":{}},` + named("b") + `]}`, "a b"},
 		"escaped characters":          {strings.Replace(named("a"), `"spec":{}`, `"spec":{"maintenanceExclusions":[{"name":"x","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-02T00:00:00Z","reason":"\ud83d\ude00 \/"}]}`, 1) + named("b"), "a b"},
 		"other kinds":                 {"resources: [a.yaml]\n---\n" + yaml("a") + "---\napiVersion: v1\nkind: ConfigMap\n---\n# nothing\n---\napiVersion: example.com/v1\nkind: AllowList\nitems: [a]\n", "a"},
+		"braces, then a marker":       {"{apiVersion: kubectl-upgrade.dev/v1alpha1, kind: MaintenanceSchedule, metadata: {name: a}, spec: {}} # c\n\n---\n" + yaml("b"), "a b"},
 		"a marker in a text":          {strings.Replace(yaml("a"), "spec: {}", "  annotations:\n    note: |\n      ---\n      ...\nspec: {}", 1), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,6 +104,14 @@ func TestUnreadable(t *testing.T) {
 		"a brace too many":          {named("a") + "\n}\n", `document 2, line 2: it is not valid JSON: "}" closes nothing`},
 		"no text":                   {"a: 1\nb: \xff\n", "line 2: it is no text in UTF-8"},
 		"nothing but zeros":         {"\x00\x00\x00", "line 1: it is no text in UTF-8"},
+		"two objects in braces":     {"{a: 1}\n{b: 2}\n", "line 1: more text follows the end of the document: write a line of --- between documents"},
+		"text after braces":         {"{a: 1,\n b: 2} x\n", "line 2: more text follows the end of the document"},
+		"a field after braces":      {"# c\n{a: 1}\nb: 2\n", "line 2: more text follows the end of the document"},
+		"a bracket after braces":    {"x: 1\n---\n{a: 1}\n]\n", "document 2, line 3: more text follows the end of the document"},
+		"braces after a marker":     {"--- {a: 1}\n{b: 2}\n", "line 1: more text follows the end of the document"},
+		"lone carriage returns":     {"a: 1\r---\rb: 2\r", "document 2, line 1: it begins after a line end that YAML knows and others do not, such as a lone carriage return"},
+		"U+0085":                    {"a: 1\n\u0085---\nb: 2\n", "document 2, line 3: it begins after a line end that YAML knows"},
+		"U+2028 after a marker":     {"a: 1\n---\u2028b: 2\n", "document 2, line 2: it begins after a line end that YAML knows"},
 		"another version":           {"apiVersion: kubectl-upgrade.dev/v1\nkind: MaintenanceSchedule\n", `line 1: apiVersion: a MaintenanceSchedule with apiVersion "kubectl-upgrade.dev/v1": want kubectl-upgrade.dev/v1alpha1`},
 		"a kind of ours that is not": {"apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: maintenanceschedule\n",
 			`line 2: kind: there is no kind "maintenanceschedule" in kubectl-upgrade.dev; did you mean MaintenanceSchedule?`},
@@ -135,6 +144,10 @@ func TestSizeIsBounded(t *testing.T) {
 		"in YAML":      {"# YAML\n" + lists, "Lists are in Lists more than 8 times"},
 		"no end":       {strings.Repeat("a: [\n", 3000), "not valid YAML"},
 		"a late error": {strings.Repeat("a: [1,\n2]\n", 30000) + "b", "line 60001: it is not valid YAML"},
+		"many values":  {"a: [" + strings.Repeat("1,", 2_000_000) + "1]", "line 1: it has more than 1000000 lines and values: split the file"},
+		"in JSON":      {`{"a": [` + strings.Repeat("1,", 2_000_000) + "1]}", "line 1: it has more than 1000000 lines and values"},
+		"a long text":  {"a: 1\n---\na: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n", "document 2, line 2: it is larger than 64 MiB with the text of its anchors for each alias"},
+		"in an anchor": {"a: &a " + strings.Repeat("x", 10_000) + "\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: [" + strings.Repeat("*b,", 100) + "]\n", "line 1: it is larger than 64 MiB"},
 		"aliases":      {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f]\n", "excessive aliasing"},
 	} {
 		t.Run(name, func(t *testing.T) {

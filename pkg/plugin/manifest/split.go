@@ -149,6 +149,9 @@ func (d *document) documents() ([]*document, error) {
 			return nil, jsonErr
 		}
 	}
+	if problem := d.checkWhole(); problem != nil {
+		return nil, problem
+	}
 	object, err := yaml.YAMLToJSON(d.text)
 	switch {
 	case err != nil && jsonErr != nil && looksLikeJSON(content):

@@ -25,6 +25,7 @@ func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	cli.CrashInOneLine(os.Stderr, program.Version(version))
 	code := cli.Run(ctx, os.Args[1:], streams, program.Version(version))
 	stop()
 	os.Exit(code)

@@ -17,18 +17,28 @@ var zoneNames string
 // ZoneNames returns the names of all zones.
 func ZoneNames() []string { return strings.Split(strings.TrimSpace(zoneNames), "\n") }
 
+// NearestZone returns the zone that is probably meant: the name in other letters, or that of the
+// city; empty: none is.
+func NearestZone(name string) string {
+	for _, one := range ZoneNames() {
+		if strings.EqualFold(one, name) {
+			return one
+		}
+	}
+	for _, one := range ZoneNames() {
+		if strings.EqualFold(one[strings.LastIndexByte(one, '/')+1:], name) {
+			return one
+		}
+	}
+	return ""
+}
+
 // Zone loads an IANA zone, the same one on each machine; an empty name is UTC.
 func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
-	known := ""
-	for one := range strings.Lines(zoneNames) {
-		if one = strings.TrimSuffix(one, "\n"); strings.EqualFold(one, name) {
-			known = one
-			break
-		}
-	}
+	known := NearestZone(name)
 	switch {
 	case known == name:
 		return time.LoadLocation(name)

@@ -46,7 +46,7 @@ func TestZonesAreThoseOfGo(t *testing.T) {
 func TestZonesOfOneMachine(t *testing.T) {
 	for name, want := range map[string]string{
 		"localtime": "another zone on every machine", "posixrules": "another zone", "Local": "another zone", "right/UTC": "is not an IANA time zone", "posix/UTC": "is not an IANA time zone",
-		"utc": "did you mean UTC?", "EUROPE/berlin": "did you mean Europe/Berlin?", "Mars": "such as Europe/Berlin", "UTC\nGMT": "is not", "../UTC": "is not",
+		"utc": "did you mean UTC?", "EUROPE/berlin": "did you mean Europe/Berlin?", "berlin": "did you mean Europe/Berlin?", "Mars": "such as Europe/Berlin", "UTC\nGMT": "is not", "../UTC": "is not",
 	} {
 		if _, err := schedule.Zone(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", name, err, want)

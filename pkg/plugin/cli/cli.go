@@ -69,8 +69,10 @@ Ctrl-C stops the display, not the upgrade.`,
 			}
 			return unknownCommand(cmd, args[0])
 		},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error { return cmp.Or(p.checkColor(), p.setVerbosity()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return cmp.Or(p.checkColor(), p.checkDevices(cmd), p.readRequestTimeout(), p.setVerbosity())
+		},
 	}
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
@@ -105,6 +107,9 @@ func (p *program) addClusterFlags(root *cobra.Command) {
 
 // unknownCommand returns the error for a command that does not exist.
 func unknownCommand(cmd *cobra.Command, name string) error {
+	if isBlank(name) {
+		return fmt.Errorf("an argument is empty: perhaps a variable is not set; see `%s --help`", cmd.CommandPath())
+	}
 	hint := fmt.Sprintf("see `%s --help`", cmd.CommandPath())
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2

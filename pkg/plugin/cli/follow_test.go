@@ -144,6 +144,25 @@ func TestWatchOfOneNode(t *testing.T) {
 	}
 }
 
+// TestWatchOfNodesWithLabels checks that the log has the nodes that -l selects.
+func TestWatchOfNodesWithLabels(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	applyObjects(t, config, "kind: Node\nmetadata: {name: w-1, labels: {pool: web}}\n---\nkind: Node\nmetadata: {name: w-2, labels: {pool: db}}\n---\n"+upgradeBegins)
+	applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nspec: {upgrade: {name: u, uid: UID(u)}, version: v1.34.4}\nstatus: {step: Waiting}")
+	w := startWatch(context.Background(), t, config, "-l", "pool=db")
+	w.out.await(t, "node w-2: Waiting")
+	applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining}")
+	applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nstatus: {step: Locking}")
+	w.out.await(t, "node w-2: Locking")
+	applyObjects(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
+	w.exit(t, 0)
+	if got := w.out.text(); strings.Contains(got, "w-1") || !strings.Contains(got, "upgrade u: Patch v1.34.3 -> v1.34.4") {
+		t.Errorf("the output has another node, or not the upgrade:\n%s", got)
+	}
+}
+
 func TestWatchReportsDeletedUpgrade(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)

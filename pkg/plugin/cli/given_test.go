@@ -77,6 +77,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		}
 		refused(t, want, strings.Split(command, "|")...)
 	}
+	refused(t, "an argument is empty: perhaps a variable is not set; see `kubectl upgrade --help`", "")
 	if _, errOut, code := offline(t, "version", "--client", "-n", ""); code != 0 {
 		t.Errorf("-n with an empty value: got exit code %d and %s", code, errOut)
 	}

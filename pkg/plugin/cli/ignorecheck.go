@@ -17,8 +17,10 @@ import (
 func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
 	var checks []v1alpha1.IgnoredCheck
 	for _, value := range values {
-		ids, reason, _ := strings.Cut(value, "=")
-		reason = strings.TrimSpace(reason)
+		ids, reason, given := strings.Cut(value, "=")
+		if reason = strings.TrimSpace(reason); given && reason == "" {
+			return nil, fmt.Errorf("--ignore-check=%s: the reason is empty: perhaps a variable is not set; give one, or leave out the =", value)
+		}
 		if err := checkLength("ignore-check", reason); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -36,7 +38,7 @@ type output struct {
 func (o *output) addTo(cmd *cobra.Command) {
 	o.flags = genericclioptions.NewPrintFlags("")
 	o.flags.AddFlags(cmd)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return cmp.Or(o.checkTemplate(), o.check()) }
 	cmd.Flags().Lookup("output").Usage = "Output format: wide, json, yaml, name, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
 	_ = cmd.RegisterFlagCompletionFunc("output", o.complete)
 	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
@@ -85,6 +87,20 @@ func (o *output) check() error {
 	return err
 }
 
+// checkTemplate takes kubectl's flag --template for -o go-template, as kubectl does, and refuses it
+// where it would have no effect.
+func (o *output) checkTemplate() error {
+	template := *o.flags.TemplatePrinterFlags.TemplateArgument
+	switch {
+	case template == "":
+	case o.format() == "":
+		*o.flags.OutputFormat = "go-template"
+	case !slices.Contains(o.flags.TemplatePrinterFlags.AllowedFormats(), o.format()):
+		return fmt.Errorf("--template: -o %s has no template; leave one of them out, or use -o go-template or jsonpath", o.format())
+	}
+	return nil
+}
+
 // printer returns the printer of the flag's format.
 func (o *output) printer() (printers.ResourcePrinter, error) {
 	if columns, are := strings.CutPrefix(o.format(), customColumns+"="); are {
@@ -118,7 +134,13 @@ func (o *output) print(p *program, value any) error {
 	if err := utiljson.Unmarshal(text, &u.Object); err != nil { // whole numbers stay such
 		return err
 	}
-	return printer.PrintObj(u, p.Out)
+	var printed bytes.Buffer // nothing is printed of a template that fails
+	if err := printer.PrintObj(u, &printed); err != nil {
+		what, _, _ := strings.Cut(err.Error(), ". Printing more information") // the whole object, as Go writes it
+		return fmt.Errorf("-o %s: %s", o.format(), what)
+	}
+	_, err = p.Out.Write(printed.Bytes())
+	return err
 }
 
 // checkColor checks the flag --color.
@@ -204,7 +226,11 @@ func zone(name string) (*time.Location, error) {
 	}
 	in, err := schedule.Zone(name)
 	if err != nil {
-		return nil, fmt.Errorf("--time-zone=%s: must be an IANA name such as Europe/Berlin", name)
+		hint := ""
+		if near := schedule.NearestZone(name); near != "" {
+			hint = fmt.Sprintf("; did you mean %s?", near)
+		}
+		return nil, fmt.Errorf("--time-zone=%s: must be an IANA name such as Europe/Berlin%s", name, hint)
 	}
 	return in, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -242,6 +243,9 @@ func (n *planning) readFlags() (f planFlags, err error) {
 	if n.snapshotFile != "" && n.saveTo != "" {
 		return f, errors.New("--snapshot and --save-snapshot cannot be combined")
 	}
+	if slices.ContainsFunc(n.files, func(file string) bool { return isSameFile(file, n.saveTo) }) {
+		return f, fmt.Errorf("--save-snapshot=%s: it is a file that -f reads; name another file", n.saveTo)
+	}
 	if err := n.filter.read(); err != nil {
 		return f, err
 	}
@@ -275,13 +279,17 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	if upgrade == nil || decided.PreflightKey == "" {
 		return nil // there is no upgrade to check
 	}
-	reader, err := p.reader()
+	access, err := p.restConfig()
+	if err != nil {
+		return err
+	}
+	kube, err := kubernetes.NewForConfig(access)
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access} // our kinds are in the snapshot
+	clients := snapshot.PreflightClients{Kube: kube, Access: access}
 	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
 	if err != nil {
 		return explain("reading the cluster for the checks", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -48,10 +49,11 @@ func (r *releases) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := reader.read(ctx)
+	o, err := reader.read(ctx)
 	if err != nil {
 		return err
 	}
+	s := fleet.Snapshot{Nodes: o.FleetNodes(), NodeUpgrades: o.NodeUpgrades}
 	policy, err := reader.policy(ctx)
 	s.Source = r.readSource(ctx, policy, err)
 	items := view.NewReleases(s, r.now())

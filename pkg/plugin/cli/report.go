@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
@@ -75,7 +77,7 @@ now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-sna
 	}
 	r.formats = []string{formatHTML, formatMarkdown, "json", "yaml"}
 	r.output.addTo(cmd)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return r.check() }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return cmp.Or(r.checkTemplate(), r.check()) }
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
 	flags.StringVar(&r.file, "output-file", "", "Write the report to this file, or standard output (-).")
@@ -132,10 +134,11 @@ func (r *reporting) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := reader.read(ctx)
+	first, err := reader.read(ctx)
 	if err != nil {
 		return err
 	}
+	s := first.Snapshot()
 	if s.Records, err = reader.records(ctx); err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (r *reporting) run(ctx context.Context) error {
 	if err := r.write(s, r.now()); err != nil || !r.follows {
 		return err
 	}
-	return r.follow(ctx, reader, s)
+	return r.follow(ctx, reader, first, s.Records)
 }
 
 // write writes the report of what the snapshot says.
@@ -200,6 +203,8 @@ func (r *reporting) check() (err error) {
 		return fmt.Errorf("--follow rewrites a file, and %s is none that can be rewritten: leave out --follow, or name another file", r.file)
 	case r.follows && r.snapshotFile != "":
 		return errors.New("--snapshot does not change: leave out --follow, or --snapshot")
+	case isSameFile(r.snapshotFile, r.file):
+		return fmt.Errorf("--output-file=%s: it is the snapshot that --snapshot reads; name another file", r.file)
 	case r.timeout.limit > 0 && !r.follows:
 		return errors.New("--timeout limits --follow: add --follow")
 	case r.format() == "wide" || r.format() == "name":
@@ -238,21 +243,22 @@ const rewriteEvery = 2 * time.Second
 // reportFile is a Display that rewrites a report.
 type reportFile struct {
 	*reporting
+	records []v1alpha1.UpgradeRecord
 	next    time.Time // when the file may be rewritten
 	problem error     // why it could not be
 }
 
 // follow rewrites the report until the upgrade has ended. The last time it reads the
 // records, which are written when an upgrade ends.
-func (r *reporting) follow(ctx context.Context, reader *reader, first fleet.Snapshot) error {
+func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objects, records []v1alpha1.UpgradeRecord) error {
 	u := first.Upgrade(r.name)
 	if u == nil || u.Status.Outcome != "" {
 		return nil
 	}
 	fmt.Fprintf(r.ErrOut, "Rewriting %s until the upgrade has ended. Ctrl-C stops that, not the upgrade.\n", r.file)
-	file := &reportFile{reporting: r}
+	file := &reportFile{reporting: r, records: records}
 	f := follow.Follower{
-		Clients: reader.clients(), Display: file, Now: r.now, Upgrade: r.name,
+		Kinds: reader.kinds, Core: reader.core, Display: file, Now: r.now, Upgrade: r.name, Programs: reader.programs,
 		Picture: func(view.Status) (string, bool, error) { return "", true, nil },
 	}
 	ended := f.Run(ctx, first)
@@ -266,22 +272,25 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first fleet.Snap
 	if err != nil {
 		return errors.Join(ended, err)
 	}
-	if last.Records, err = reader.records(ctx); err != nil {
+	s := last.Snapshot()
+	if s.Records, err = reader.records(ctx); err != nil {
 		return errors.Join(ended, err)
 	}
 	if last.Upgrade(r.name) == nil {
 		return ended // it was deleted: the file keeps what was last known
 	}
-	return errors.Join(ended, r.write(last, r.now()))
+	return errors.Join(ended, r.write(s, r.now()))
 }
 
 // Show is part of Display.
 func (f *reportFile) Show(frame follow.Frame) error {
 	began := f.now()
-	if began.Before(f.next) || frame.Cluster.Upgrade(f.name) == nil {
+	if began.Before(f.next) || frame.Objects.Upgrade(f.name) == nil {
 		return nil
 	}
-	f.problem = f.write(frame.Cluster, began)
+	s := frame.Objects.Snapshot()
+	s.Records = f.records
+	f.problem = f.write(s, began)
 	f.next = began.Add(max(rewriteEvery, 10*f.now().Sub(began)))
 	return f.problem
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -21,24 +24,59 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	p.args = args
 	root := p.command()
 	root.SetArgs(args)
-	err := withoutStack(version, func() error { return root.ExecuteContext(ctx) })
+	err := untilInterrupted(ctx, func() error { return withoutStack(version, func() error { return root.ExecuteContext(ctx) }) })
 	if problem := p.written.problem(); problem != nil && (err == nil || errors.Is(err, errWork) || errors.Is(err, problem)) {
 		err = fmt.Errorf("writing standard output: %w", cause(problem))
 	}
 	return exit(err, streams.ErrOut)
 }
 
-// withoutStack runs work. A panic becomes an error: it is the only place that recovers from one.
+// interruptGrace is how long a verb may take to say what goes on without it.
+const interruptGrace = time.Second
+
+// untilInterrupted runs work, and ends with the person's Ctrl-C also where work does not: to open a
+// pipe, or to read a terminal, cannot be interrupted.
+func untilInterrupted(ctx context.Context, work func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- work() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(interruptGrace):
+		return context.Canceled
+	}
+}
+
+// withoutStack runs work. A panic becomes an error.
 func withoutStack(version string, work func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("this is a fault of kubectl upgrade %s, at %s: %v; please report this line at https://github.com/kubectl-upgrade/kubectl-upgrade/issues", version, faultAt(), fault)
+			err = faultError(version, fault)
 		}
 	}()
 	return work()
 }
 
-// faultAt returns the file and line that panicked. Only a deferred function may call it.
+// CrashInOneLine has a panic in a goroutine end the program as one in a verb does, where the
+// goroutine calls HandleCrash, as those of client-go do: with one line, and not with a stack and the
+// exit code 2.
+func CrashInOneLine(errOut io.Writer, version string) {
+	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, fault any) {
+		os.Exit(exit(faultError(version, fault), errOut))
+	}}
+}
+
+// faultError returns the error for a panic. Only a function that is called while it unwinds may call it.
+func faultError(version string, fault any) error {
+	return fmt.Errorf("this is a fault of kubectl upgrade %s, at %s: %v; please report this line at https://github.com/kubectl-upgrade/kubectl-upgrade/issues", version, faultAt(), fault)
+}
+
+// faultAt returns the file and line that panicked.
 func faultAt() string {
 	const most = 64
 	callers := make([]uintptr, most)

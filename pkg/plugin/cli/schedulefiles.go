@@ -84,6 +84,10 @@ func (p *program) schedulesAt(path string) (all []fileSchedule, err error) {
 		return nil, err
 	}
 	for _, file := range files {
+		if info, err := os.Stat(file); isFolder && err == nil && !info.Mode().IsRegular() {
+			fmt.Fprintf(p.ErrOut, "warning: %s is left out: it is no file\n", file) // to open a pipe may wait for ever
+			continue
+		}
 		text, err := p.readFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", displayName(file), err)

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		code := cli.Run(ctx, os.Args[1:], streams, "v0.0.0-test")
 		stop()
 		os.Exit(code)
-	}})
+	}, "kubectl-upgrade-crash": crash})
 }
 
 // TestScripts runs testdata/script/*.txtar, one after the other in the same cluster.

@@ -3,11 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -20,6 +24,39 @@ func addSelector(cmd *cobra.Command, text *string, usage string) {
 		}
 		return pflag.NormalizedName(name)
 	})
+}
+
+// parseSelector reads a selector in the form of kubectl's -l.
+func parseSelector(text string) (*v1alpha1.LabelSelector, error) {
+	requirements, err := labels.ParseToRequirements(text)
+	if err != nil {
+		return nil, err
+	}
+	parsed := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for _, r := range requirements {
+		values := slices.Sorted(slices.Values(r.ValuesUnsorted()))
+		one := metav1.LabelSelectorRequirement{Key: r.Key(), Values: values}
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals:
+			if before, twice := parsed.MatchLabels[r.Key()]; twice && before != values[0] {
+				return nil, fmt.Errorf("no node has two values of the label %s: for either write '%s in (%s, %s)'", r.Key(), r.Key(), before, values[0])
+			}
+			parsed.MatchLabels[r.Key()] = values[0]
+			continue
+		case selection.In:
+			one.Operator = metav1.LabelSelectorOpIn
+		case selection.NotIn, selection.NotEquals:
+			one.Operator = metav1.LabelSelectorOpNotIn
+		case selection.Exists:
+			one.Operator = metav1.LabelSelectorOpExists
+		case selection.DoesNotExist:
+			one.Operator = metav1.LabelSelectorOpDoesNotExist
+		default:
+			return nil, errors.New("an object can only keep =, !=, in, notin, a key, and !key")
+		}
+		parsed.MatchExpressions = append(parsed.MatchExpressions, one)
+	}
+	return v1alpha1.NewLabelSelector(parsed), nil
 }
 
 // nodeFilter is the flag -l of verbs that show nodes.

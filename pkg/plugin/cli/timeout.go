@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 )
@@ -64,6 +65,20 @@ func (t *timeout) read() (err error) {
 	}
 	t.limit, err = parseDuration("timeout", t.text)
 	return err
+}
+
+// readRequestTimeout has kubectl's --request-timeout take days, as every other DURATION does.
+func (p *program) readRequestTimeout() error {
+	text := *p.cluster.Timeout
+	if days.MatchString(text) {
+		length, err := parseDuration("request-timeout", text)
+		*p.cluster.Timeout = length.String()
+		return err
+	}
+	if _, err := clientcmd.ParseTimeout(text); err != nil {
+		return fmt.Errorf("--request-timeout=%s: must be a number of seconds, or a duration such as 30s, 2m or 1d", text)
+	}
+	return nil
 }
 
 // errGoesOn is why following an upgrade ended at the --timeout.

@@ -64,7 +64,10 @@ func TestTimeoutCoversTheWholeVerb(t *testing.T) {
 				t.Errorf("%s: got exit code %d and %q, want 4 and %q", command, code, errOut, want)
 			}
 		}
-		// Days are understood everywhere.
+		// Days are understood everywhere, also in kubectl's own flag.
+		if _, errOut, code := offline(t, append(strings.Fields(command), "--request-timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || strings.Contains(errOut, "timeout") {
+			t.Errorf("%s --request-timeout 1d: got exit code %d and %q", command, code, errOut)
+		}
 		if _, errOut, code := offline(t, append(strings.Fields(command), "--timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || strings.Contains(errOut, "timeout") {
 			t.Errorf("%s --timeout 1d: got exit code %d and %q", command, code, errOut)
 		}

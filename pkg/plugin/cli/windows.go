@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
@@ -108,7 +109,7 @@ func (w *windows) read(ctx context.Context, q *query) (err error) {
 	if w.node == "" {
 		return nil
 	}
-	node, err := reader.kube.CoreV1().Nodes().Get(ctx, w.node, metav1.GetOptions{})
+	node, err := reader.core.Nodes().Get(ctx, w.node, metav1.GetOptions{})
 	switch {
 	case isMissing(err):
 		return fmt.Errorf("there is no node %q; `kubectl get nodes` lists them", w.node)
@@ -172,6 +173,9 @@ func (w *windows) query(counted bool) (q query, err error) {
 			return q, err
 		}
 		q.kind = kinds[0]
+	}
+	if _, err := labels.ValidatedSelectorFromSet(w.labels); err != nil {
+		return q, fmt.Errorf("--labels: %w", err)
 	}
 	switch {
 	case counted && w.count < 1:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // writeFile writes a file that a person names. A regular file is replaced as a whole, so that
@@ -23,7 +24,7 @@ func (p *program) writeFile(file string, mode fs.FileMode, text []byte) error {
 	case errors.Is(err, fs.ErrNotExist):
 		err = replaceFile(file, mode, text)
 	case err == nil && info.Mode().IsRegular():
-		err = replaceFile(file, info.Mode().Perm(), text)
+		err = overwrite(file, info.Mode().Perm(), text)
 	case err == nil:
 		err = writeThrough(file, mode, text)
 	}
@@ -70,6 +71,28 @@ func isFile(stream io.Writer, named fs.FileInfo) bool {
 func (p *program) isRewritable(file string) bool {
 	info, err := os.Stat(file)
 	return p.streamAt(file) == nil && (err != nil || info.Mode().IsRegular())
+}
+
+// isSameFile reports whether both names lead to one regular file.
+func isSameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && infoA.Mode().IsRegular() && os.SameFile(infoA, infoB)
+}
+
+// overwrite replaces a regular file that may be written. Where the folder takes no other file in its
+// place, as with one that is mounted by itself, it is written as it is.
+func overwrite(file string, mode fs.FileMode, text []byte) error {
+	open, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	open.Close() // Windows replaces no open file
+	err = replaceFile(file, mode, text)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY) {
+		return os.WriteFile(file, text, mode)
+	}
+	return err
 }
 
 // replaceFile writes a new file, and gives it the name.

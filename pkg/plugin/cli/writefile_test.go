@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -115,8 +116,33 @@ func TestOutputsThatAreNoFiles(t *testing.T) {
 			t.Errorf("%s: got exit code %d and %q, want 1 and %q", args, code, errOut, want)
 		}
 	}
+	// A report, or a snapshot, does not replace what it was made of.
+	input := filepath.Join(t.TempDir(), "input.json")
+	text, err := os.ReadFile(savedSnapshot)
+	if err := errors.Join(err, os.WriteFile(input, text, 0o600), os.Symlink("input.json", filepath.Join(filepath.Dir(input), "link.md"))); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "--output-file="+input+": it is the snapshot that --snapshot reads", "report", "v1.35.4", "--snapshot", input, "--output-file", input)
+	link := filepath.Join(filepath.Dir(input), "link.md")
+	refused(t, "--output-file="+link+": it is the snapshot that --snapshot reads", "report", "v1.35.4", "--snapshot", input, "--output-file", link)
+	refused(t, "--save-snapshot="+input+": it is a file that -f reads", "plan", "-f", input, "--save-snapshot", input)
 	if _, errOut, code := offline(t, "report", "v1.35.4", "--output-file", "-", "--follow"); code != 1 || !strings.Contains(errOut, "--follow rewrites a file, and - is none") {
 		t.Errorf("got exit code %d and %q", code, errOut)
+	}
+}
+
+// TestFolderWithAPipe checks that to read a folder does not wait for who writes into a pipe.
+func TestFolderWithAPipe(t *testing.T) {
+	folder := t.TempDir()
+	text := "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata: {name: a}\nspec: {}\n"
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(folder, "pipe.yaml"), 0o600), os.WriteFile(filepath.Join(folder, "a.yaml"), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, errOut, code := runIn(ctx, "windows", "-f", folder)
+	if want := "warning: " + filepath.Join(folder, "pipe.yaml") + " is left out: it is no file\n"; code != 0 || errOut != want {
+		t.Errorf("got exit code %d and %q, want 0 and %q", code, errOut, want)
 	}
 }
 

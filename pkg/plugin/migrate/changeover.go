@@ -109,7 +109,7 @@ func (c *Changeover) mayPrepare(ctx context.Context, policy *v1alpha1.UpgradePol
 	case result.Schedule == nil:
 		return fmt.Errorf("the window of %s is not known, or never opens: nothing was changed", result.Program)
 	case policy.Spec.Mode == v1alpha1.ModeManage && !result.NodesChosen:
-		return fmt.Errorf("the mode of UpgradePolicy %s is Manage, so some nodes are managed already: say with --node-selector which ones are to be managed afterwards, or --node-selector all", policy.Name)
+		return fmt.Errorf("the mode of UpgradePolicy %s is Manage, so some nodes are managed already: say with -l which ones are to be managed afterwards, or -l all", policy.Name)
 	case owner != "" && !strings.HasPrefix(owner, "Helm"):
 		return fmt.Errorf("%s owns UpgradePolicy %s and would undo the change: put there what -o yaml prints", owner, policy.Name)
 	case len(nodes.Items) == 0:

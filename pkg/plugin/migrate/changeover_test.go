@@ -388,7 +388,7 @@ func TestRefusals(t *testing.T) {
 	p.Spec.Mode = v1alpha1.ModeManage
 	_, err = f.Ours.UpgradePolicies.Update(f.ctx, p, metav1.UpdateOptions{})
 	f.must(err)
-	wantError(t, f.Prepare(f.ctx, f.result), "some nodes are managed already: say with --node-selector")
+	wantError(t, f.Prepare(f.ctx, f.result), "some nodes are managed already: say with -l")
 	p = f.policy()
 	p.Spec.Mode = v1alpha1.ModeObserve
 	_, err = f.Ours.UpgradePolicies.Update(f.ctx, p, metav1.UpdateOptions{})

@@ -32,7 +32,7 @@ func silentServer(t *testing.T) string {
 // TestTimeoutCoversTheWholeVerb checks each verb with a --timeout against a server that never
 // answers, and where a program for credentials hangs.
 func TestTimeoutCoversTheWholeVerb(t *testing.T) {
-	silent := kubeconfigFor(t, silentServer(t))
+	silent, refused := kubeconfigFor(t, silentServer(t)), kubeconfigFor(t, "http://127.0.0.1:1")
 	stuck := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], contexts: [{name: c, context: {cluster: c, user: u}}],
  users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ["10"], interactiveMode: Never}}}]}`
@@ -65,7 +65,7 @@ func TestTimeoutCoversTheWholeVerb(t *testing.T) {
 			}
 		}
 		// Days are understood everywhere, also in kubectl's own flag.
-		if _, errOut, code := offline(t, append(strings.Fields(command), "--request-timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || strings.Contains(errOut, "timeout") {
+		if _, errOut, code := offline(t, append(strings.Fields(command), "--request-timeout", "1d", "--kubeconfig", refused)...); code != 1 || strings.Contains(errOut, "timeout") {
 			t.Errorf("%s --request-timeout 1d: got exit code %d and %q", command, code, errOut)
 		}
 		if _, errOut, code := offline(t, append(strings.Fields(command), "--timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || strings.Contains(errOut, "timeout") {

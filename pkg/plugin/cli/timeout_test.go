@@ -68,7 +68,7 @@ func TestTimeoutCoversTheWholeVerb(t *testing.T) {
 		if _, errOut, code := offline(t, append(strings.Fields(command), "--request-timeout", "1d", "--kubeconfig", refused)...); code != 1 || strings.Contains(errOut, "timeout") {
 			t.Errorf("%s --request-timeout 1d: got exit code %d and %q", command, code, errOut)
 		}
-		if _, errOut, code := offline(t, append(strings.Fields(command), "--timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || strings.Contains(errOut, "timeout") {
+		if _, errOut, code := offline(t, append(strings.Fields(command), "--timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || errOut != "error: --kubeconfig names /no/such/file, and there is no such file\n" {
 			t.Errorf("%s --timeout 1d: got exit code %d and %q", command, code, errOut)
 		}
 	}

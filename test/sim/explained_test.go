@@ -35,6 +35,10 @@ func (w *world) noteStopped(name string, step v1alpha1.Step) {
 		return
 	}
 	w.since["failed "+n.uid] = w.now()
+	// An abandoned node does not reboot again when its soft reboot merged nothing: its guard returns it.
+	if w.script.Soft[name] != "" && !w.since["abandoned "+n.uid].IsZero() {
+		w.explained[name] = true
+	}
 	if !w.explained["all"] && !w.explained[name] && len(n.broken) == 0 {
 		w.broken("unexplained", "%s is in step %s, and nothing was done to it: %s", name, step, w.describe())
 	}

@@ -61,13 +61,13 @@ func aborting(s State, o Observation) (State, Action) {
 	message, _, _ := strings.Cut(s.Message, guardStays)
 	reason, until := s.Reason, s.Until
 	limit := deadline(s, o, ReadyWithin)
-	if !guardWatches(o) {
+	if !s.guardWatches(o) {
 		s.Message = message
 	}
 	switch {
 	case o.Node.Marked() && !readyAgain(o) && o.Now.Before(limit):
 		return s, wakeAt(limit) // the node has not come back from a power failure yet
-	case guardWatches(o):
+	case s.guardWatches(o):
 		refused, a := confirm(s, o) // another node may begin once the slot is free
 		if refused.Message != s.Message {
 			s.Message = message + guardStays + refused.Message
@@ -94,7 +94,7 @@ func failed(s State, o Observation) (State, Action) {
 	case s.Reason == v1alpha1.ReasonUnhealthy:
 		switch {
 		case o.Health == nil || !o.Health.OK:
-		case s.Method != "", guardWatches(o):
+		case s.Method != "", s.guardWatches(o):
 			return s.enter(v1alpha1.StepSettling, o), Action{}
 		default: // in pass 1
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
@@ -199,10 +199,14 @@ func rolledBack(s State, o Observation) (State, Action) {
 	return s, Action{}
 }
 
-// guardWatches reports whether the guard may return the node to its former version. Before
-// the activated image is merged it does nothing.
-func guardWatches(o Observation) bool {
-	return o.Host != nil && o.Host.Guarded && (o.Host.Merged == o.Host.Active || o.Host.Merged == "")
+// guardWatches reports whether the guard may return the node to its former version. It does
+// nothing before the node has booted, or the activated image is merged otherwise. A boot need not
+// merge it: the guard returns a node whose image holds another version than its name says.
+func (s State) guardWatches(o Observation) bool {
+	if o.Host == nil || !o.Host.Guarded {
+		return false
+	}
+	return o.Host.Merged == o.Host.Active || o.Host.Merged == "" || s.RebootedFrom != "" && s.booted(o)
 }
 
 // confirm ends the guard's watch, so that the node is not rolled back once another one may

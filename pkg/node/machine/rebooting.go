@@ -45,7 +45,9 @@ func (s State) doReboot() Do {
 func rebooting(s State, o Observation) (State, Action) {
 	again := askRebootAgainAt(s, o)
 	limit := latest(again, o.RebootAskedAt).Add(RebootWithin)
-	s = s.giveUpSoftReboot(o)
+	if !abandoned(s, o) {
+		s = s.giveUpSoftReboot(o) // no other reboot of an abandoned node is requested
+	}
 	ask := o.RebootAskedAt.Before(s.Since) || o.RebootAskedAt.After(o.Now) || !o.Now.Before(again) && o.RebootAskedAt.Before(again)
 	refused := ""
 	if o.RebootProblem != "" {

@@ -75,7 +75,7 @@ func settling(s State, o Observation) (State, Action) {
 		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wakeAt(limit)
 	case rebootStillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
-	case guardWatches(o):
+	case s.guardWatches(o):
 		return confirm(s, o)
 	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{} // the kubelet is asked once more
@@ -130,7 +130,7 @@ func readyAgain(o Observation) bool {
 
 func unlocking(s State, o Observation) (State, Action) {
 	switch {
-	case guardWatches(o):
+	case s.guardWatches(o):
 		return confirm(s, o)
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}

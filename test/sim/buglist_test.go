@@ -84,7 +84,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/filters_order.go", "if !n.oneAtATime() ||", "if true || !n.ControlPlane ||"},
 	}},
 	{"the digest is that of the source, not of the trigger", []edit{
-		{"pkg/cluster/coordinator/coordinator.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
+		{"pkg/cluster/coordinator/coordinator.go", "p := c.planWithChecks(ctx, s, now)\n", "p := c.planWithChecks(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
 		{"pkg/node/agent/policy.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
 	}},
 	{"the status is read from a stale watch after a restart", []edit{

@@ -61,10 +61,10 @@ func (c *checks) end(report *fleet.Preflight, err error) {
 	c.report = report
 }
 
-// decide makes a plan, and runs preflight if the plan asks for it. If the report
+// planWithChecks makes a plan, and runs preflight if the plan asks for it. If the report
 // arrives soon, it makes another plan with it. Otherwise it returns the first plan,
 // which may withdraw releases and releases no other node.
-func (c *Coordinator) decide(ctx context.Context, s fleet.Snapshot, now time.Time) plan.Plan {
+func (c *Coordinator) planWithChecks(ctx context.Context, s fleet.Snapshot, now time.Time) plan.Plan {
 	c.checks.addTo(&s)
 	p := plan.Decide(s, now)
 	if !p.NeedsPreflight || p.Target == nil || !c.checks.begin(now) {

@@ -199,7 +199,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		s.Policy = observePolicy(policy, s, c.failing, now)
 	}
 	reaps := c.noteHolders(s, now)
-	p := c.decide(ctx, s, now)
+	p := c.planWithChecks(ctx, s, now)
 	if s.Policy != nil {
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
 	}

@@ -123,7 +123,7 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 		return hold
 	}
 	if lost := a.survey.firstLost; lost != nil && (a.out-a.lostCount < a.cluster.budget || lost.group == n.group) {
-		return lost.notBack()
+		return lost.lostHold()
 	}
 	if failed := a.survey.firstFailed; failed != nil && (a.out-a.failedCount < a.cluster.budget || failed.group == n.group) {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)

@@ -18,9 +18,9 @@ type verdict struct {
 	slot     string // the slot to reserve for it
 }
 
-// decide returns a verdict for each of the cluster's nodes, and whether a node waits
+// verdictsOf returns a verdict for each of the cluster's nodes, and whether a node waits
 // only for a preflight report. It adds to wake when a node may be held that is not now.
-func decide(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
+func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
 	verdicts = make([]verdict, len(s.cluster.nodes))
 	for i, n := range s.cluster.nodes {
 		if !n.open {
@@ -59,7 +59,7 @@ func (a *allocation) verdict(n *node) verdict {
 	switch {
 	case !hold.Holds():
 		v.slot, v.release = slot, a.survey.releaseNow()
-		v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
+		v.set(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
 	case hold.NeedsPerson():
 		v.decision = Blocked
 	}
@@ -98,13 +98,13 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 	v := verdict{release: v1alpha1.ReleaseNone, kubeadm: s.kubeadm(n)}
 	switch {
 	case n.abandoned != nil:
-		v.decide(n, Blocked, v1alpha1.ReasonAbandoned, n.abandonedMessage())
+		v.set(n, Blocked, v1alpha1.ReasonAbandoned, n.abandonedMessage())
 	case s.cluster.target.unsupported(n):
-		v.decide(n, Blocked, v1alpha1.ReasonUnsupported, n.whyUnsupported()+n.rebootNote())
+		v.set(n, Blocked, v1alpha1.ReasonUnsupported, n.whyUnsupported()+n.rebootNote())
 	case s.cluster.abortsAttempt(n):
-		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
+		v.set(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
-		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
+		v.set(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
 		if s.cluster.specIsForTarget(n) && s.cluster.manages(n) {
 			v.release = n.spec.Release
 		}
@@ -113,17 +113,17 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 		v.hold.Message += s.cluster.slotTrouble(n)
 		switch {
 		case s.cluster.isLost(n):
-			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
+			v.decision, v.hold = Blocked, n.lostHold() // continues when it comes back
 		case n.agentGone(s.cluster.now):
 			v.decision, v.hold = Blocked, n.agentHold(s.cluster.now) // continues when its agent runs again
 		}
 	case s.cluster.relapsed(n):
-		hold := n.notBack()
-		v.decide(n, Blocked, hold.Reason, hold.Message)
+		hold := n.lostHold()
+		v.set(n, Blocked, hold.Reason, hold.Message)
 	case !n.managed:
-		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
+		v.set(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 	case !s.cluster.target.selects(n):
-		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", s.cluster.target.Name))
+		v.set(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", s.cluster.target.Name))
 	default:
 		s.cluster.nothingLeft(&v, n)
 	}
@@ -145,11 +145,11 @@ func (c *cluster) nothingLeft(v *verdict, n *node) {
 	case c.reading.snapshot.Source.Problem.Holds():
 		v.decision, v.hold = Done, c.reading.snapshot.Source.Problem
 	case c.target == nil && c.reading.untouched():
-		v.decide(n, Done, c.reading.policyHold.Reason, c.reading.policyHold.Message)
+		v.set(n, Done, c.reading.policyHold.Reason, c.reading.policyHold.Message)
 	case c.target == nil:
-		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
+		v.set(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
 	default:
-		v.decide(n, Done, v1alpha1.ReasonUpToDate, c.whyDone(n))
+		v.set(n, Done, v1alpha1.ReasonUpToDate, c.whyDone(n))
 	}
 }
 
@@ -166,9 +166,9 @@ func (c *cluster) whyDone(n *node) string {
 	return "needs no reboot"
 }
 
-// decide sets the decision, its reason and its message. The message explains a cordon
+// set sets the decision, its reason and its message. The message explains a cordon
 // that stays on a node that begins or is done.
-func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, message string) {
+func (v *verdict) set(n *node, decision Decision, reason v1alpha1.Reason, message string) {
 	if decision == Done {
 		if mark := unknownMark(nil, n); mark.Holds() {
 			message += "; " + mark.Message
@@ -184,7 +184,7 @@ func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, mes
 // withdrawn. A withdrawn release stays withdrawn until the node is back in service.
 func (s *survey) busyVerdict(n *node, wake *wakeTime) verdict {
 	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
-	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
+	v.set(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
 	if n.mustFinish() {
 		return v
 	}

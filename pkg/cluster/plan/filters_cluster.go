@@ -44,11 +44,11 @@ func notBack(s *survey, _ *node) fleet.Hold {
 	if s.lost == nil {
 		return fleet.Hold{}
 	}
-	return s.lost.notBack()
+	return s.lost.lostHold()
 }
 
-// notBack returns the hold that a lost node puts on the others.
-func (n *node) notBack() fleet.Hold {
+// lostHold returns the hold that a lost node puts on the others.
+func (n *node) lostHold() fleet.Hold {
 	if !n.busy() {
 		message := fmt.Sprintf("node %s was upgraded, and has been NotReady since %s: no other node begins; docs/rollback.md says how its kubelet goes back, and if it never comes back: `kubectl upgrade abandon %s`",
 			n.Name, fleet.FormatTime(*n.NotReadySince), n.Name)

@@ -149,7 +149,7 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 	p.queue = r.newQueue(&p.wake)
 	p.cluster = newCluster(r, p.queue.planned)
 	p.survey = newSurvey(p.cluster)
-	p.verdicts, p.missing = decide(p.survey, &p.wake)
+	p.verdicts, p.missing = verdictsOf(p.survey, &p.wake)
 	return p
 }
 

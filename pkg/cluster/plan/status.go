@@ -155,7 +155,7 @@ func (p *planner) summary() fleet.Hold {
 	case p.survey.failed != nil:
 		return failure(p.survey.failed)
 	case p.survey.lost != nil:
-		hold := p.survey.lost.notBack()
+		hold := p.survey.lost.lostHold()
 		hold.Stays = true
 		return hold
 	}

@@ -55,8 +55,8 @@ func (g *guardian) observeStart() error {
 	return nil
 }
 
-// decide observes the node and returns package guard's verdict.
-func (g *guardian) decide(ctx context.Context) (Verdict, string) {
+// verdict observes the node and returns package guard's verdict.
+func (g *guardian) verdict(ctx context.Context) (Verdict, string) {
 	a := Activation{
 		From: g.record.From, To: g.record.To,
 		Limit: g.record.Within, ByReboot: g.record.Method != v1alpha1.MethodRestart,

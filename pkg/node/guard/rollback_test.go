@@ -181,7 +181,7 @@ func TestHealthyBootsDoNotCount(t *testing.T) {
 		n.must(g.observeBoot(t.Context()))
 		n.must(g.observeStart())
 		for begin := n.clock; n.clock < begin+5*time.Minute; n.health = (Health{}) {
-			if verdict, why := g.decide(t.Context()); verdict != Watch {
+			if verdict, why := g.verdict(t.Context()); verdict != Watch {
 				t.Fatalf("boot %d, after %s: %s: %s", boot, n.clock-begin, verdict, why)
 			}
 		}

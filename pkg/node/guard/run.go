@@ -93,7 +93,7 @@ func (g *guardian) guard(ctx context.Context) error {
 		if over, err := g.over(); over {
 			return err
 		}
-		verdict, why := g.decide(ctx)
+		verdict, why := g.verdict(ctx)
 		if said := fmt.Sprintf("%s: %s", verdict, why); said != g.said {
 			g.log.Printf("%s", said)
 			g.said = said

@@ -29,12 +29,12 @@ func lastCheck(s State, o Observation) (State, Action) {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return requestReboot(s.rebootsFrom(o), o)
 	}
-	return startActivate(s, o)
+	return requestActivate(s, o)
 }
 
-// startActivate starts the activation, the point of no return, unless starting it failed
+// requestActivate requests the activation, the point of no return, unless starting it failed
 // a moment ago.
-func startActivate(s State, o Observation) (State, Action) {
+func requestActivate(s State, o Observation) (State, Action) {
 	next, a := withWork(s, o, verb.Activate, attemptKey(s, o))
 	if a.Do == DoNothing {
 		return next, a

@@ -39,7 +39,7 @@ func lastCheckRestart(s State, o Observation) (State, Action) {
 	if len(o.Host.Node.RefreshBlockers) > 0 {
 		return afterKubeadm(s, o)
 	}
-	return startActivate(s, o)
+	return requestActivate(s, o)
 }
 
 // restarting refreshes the merged image and restarts the kubelet. The next step depends

@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
-// planning is `kubectl upgrade plan` with its arguments.
-type planning struct {
+// planCommand is `kubectl upgrade plan` with its arguments.
+type planCommand struct {
 	*program
 	output
 	filter               nodeFilter
@@ -36,7 +36,7 @@ type planning struct {
 }
 
 func newPlan(p *program) *cobra.Command {
-	n := &planning{program: p}
+	n := &planCommand{program: p}
 	cmd := &cobra.Command{
 		Use:   "plan [VERSION]",
 		Short: "Show in which order nodes are upgraded, when, and why a node waits",
@@ -84,7 +84,7 @@ machine, at the address in the UpgradePolicy.`,
 	return cmd
 }
 
-func (n *planning) run(ctx context.Context) error {
+func (n *planCommand) run(ctx context.Context) error {
 	flags, err := n.readFlags()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (n *planning) run(ctx context.Context) error {
 }
 
 // code returns what --exit-code asks for.
-func (n *planning) code(decided plan.Plan) error {
+func (n *planCommand) code(decided plan.Plan) error {
 	if n.exitCode && request.HasWork(decided) {
 		return errWork
 	}
@@ -129,7 +129,7 @@ func (n *planning) code(decided plan.Plan) error {
 }
 
 // read returns the snapshot of a file, or of the cluster.
-func (n *planning) read(ctx context.Context) (snapshotFile, error) {
+func (n *planCommand) read(ctx context.Context) (snapshotFile, error) {
 	if n.snapshotFile != "" {
 		return loadSnapshot(n.snapshotFile)
 	}
@@ -137,7 +137,7 @@ func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 }
 
 // check makes the checks. From a file it takes the findings that are in it.
-func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
+func (n *planCommand) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
 	if n.snapshotFile == "" {
 		return n.runPreflight(ctx, s, at)
 	}
@@ -160,7 +160,7 @@ func (p *program) supposeManaged(s *fleet.Snapshot) {
 }
 
 // suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.
-func (n *planning) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedule, at time.Time) error {
+func (n *planCommand) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedule, at time.Time) error {
 	s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
 		return slices.ContainsFunc(more, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
 	})
@@ -177,7 +177,7 @@ func (n *planning) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedul
 }
 
 // show writes the plan in the format that was chosen.
-func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
+func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
 	shown := n.shown(s)
 	only := decided
 	only.Nodes = slices.DeleteFunc(slices.Clone(decided.Nodes), func(node plan.NodePlan) bool { return !shown(node.Name) })
@@ -204,7 +204,7 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 }
 
 // shown returns a function that reports whether the node of that name is shown.
-func (n *planning) shown(s fleet.Snapshot) func(string) bool {
+func (n *planCommand) shown(s fleet.Snapshot) func(string) bool {
 	names := map[string]bool{}
 	for _, node := range s.Nodes {
 		names[node.Name] = n.filter.matches(node.Labels)
@@ -239,7 +239,7 @@ type planFlags struct {
 }
 
 // readFlags checks the arguments, and returns the values of the flags.
-func (n *planning) readFlags() (f planFlags, err error) {
+func (n *planCommand) readFlags() (f planFlags, err error) {
 	if n.snapshotFile != "" && n.saveTo != "" {
 		return f, errors.New("--snapshot and --save-snapshot cannot be combined")
 	}

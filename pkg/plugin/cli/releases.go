@@ -56,7 +56,7 @@ func (r *releases) run(ctx context.Context) error {
 	s := fleet.Snapshot{Nodes: o.FleetNodes(), NodeUpgrades: o.NodeUpgrades}
 	policy, err := reader.policy(ctx)
 	s.Source = r.readSource(ctx, policy, err)
-	items := view.NewReleases(s, r.now())
+	items := view.NewMinors(s, r.now())
 	switch {
 	case r.format() == "name":
 		for _, one := range items {

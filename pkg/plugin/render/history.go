@@ -131,7 +131,7 @@ func endColor(outcome v1alpha1.Outcome) color {
 }
 
 // Releases draws a table of minors.
-func Releases(items []view.Release, o Options) string {
+func Releases(items []view.Minor, o Options) string {
 	if len(items) == 0 {
 		return "No images are available, and no agent has reported.\n"
 	}
@@ -146,7 +146,7 @@ func Releases(items []view.Release, o Options) string {
 	return o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
 }
 
-func supportCell(r view.Release) cell {
+func supportCell(r view.Minor) cell {
 	switch r.Support {
 	case version.Supported:
 		return cell{"until " + r.SupportEnds, plain}

@@ -57,7 +57,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestReleases(t *testing.T) {
-	items := []view.Release{
+	items := []view.Minor{
 		{Minor: "v1.29", Runs: []view.Count{{Version: "v1.29.1", Nodes: 1}}, Support: version.SupportEnded},
 		{Minor: "v1.34", Newest: "v1.34.5", Runs: []view.Count{{Version: "v1.34.3", Nodes: 1}, {Version: "v1.34.4", Nodes: 3}}, Staged: []view.Count{{Version: "v1.34.5", Nodes: 2}}, Support: version.SupportEnded, SupportEnds: "2026-10-27"},
 		{Minor: "v1.35", Newest: "v1.35.4", Partly: "v1.35.5", Support: version.Supported, SupportEnds: "2027-02-28"},

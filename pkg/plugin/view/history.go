@@ -73,8 +73,8 @@ func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *Ended {
 	}
 }
 
-// NewReleases returns every minor that is on offer, runs, or is staged.
-func NewReleases(s fleet.Snapshot, now time.Time) []Release {
+// NewMinors returns every minor that is on offer, runs, or is staged.
+func NewMinors(s fleet.Snapshot, now time.Time) []Minor {
 	minors := map[string]version.Version{}
 	see := func(text string) (line string, known bool) {
 		v, err := version.Parse(text)
@@ -106,9 +106,9 @@ func NewReleases(s fleet.Snapshot, now time.Time) []Release {
 			count(staged, u.Status.Versions.Staged)
 		}
 	}
-	items := []Release{}
+	items := []Minor{}
 	for _, line := range slices.SortedFunc(maps.Keys(minors), func(a, b string) int { return minors[a].Compare(minors[b]) }) {
-		one := Release{Minor: line, Runs: counted(runs[line]), Staged: counted(staged[line])}
+		one := Minor{Minor: line, Runs: counted(runs[line]), Staged: counted(staged[line])}
 		complete, newest := request.Newest(s, line)
 		if complete != (version.Version{}) {
 			one.Newest = complete.String()

@@ -239,13 +239,13 @@ type Ended struct {
 // ReleaseList is what `kubectl upgrade releases -o json` prints, the oldest minor
 // first. Its shape is one that scripts may rely on.
 type ReleaseList struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Items      []Release `json:"items"`
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Items      []Minor `json:"items"`
 }
 
-// Release is one minor.
-type Release struct {
+// Minor is a minor version of Kubernetes.
+type Minor struct {
 	Minor string `json:"minor"` // v1.34
 	// Newest is the newest patch on offer for every architecture of the cluster;
 	// absent where there is none.

@@ -16,6 +16,7 @@ import (
 // model is a model of one node, its slot, and all that the agent's actions change. It
 // checks the machine's promises, and lists broken ones in broken.
 type model struct {
+	sentences map[string]bool // that people were told
 	now       time.Time
 	started   time.Time // of the agent
 	deletions int       // upgrades that were deleted, and may be created again

@@ -3,8 +3,10 @@ package machine
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +24,16 @@ var update = flag.Bool("update", false, "write the results into testdata")
 // TestStories runs the stories in testdata. A paragraph is a command, a line of
 // dashes, and the machine's steps after it, one line each:
 //
-//	Step → Step: action (reason: message)
+//	Step → Step: action (reason)
 //
-// A paragraph ends when the State no longer changes by itself.
+// A paragraph ends when the State no longer changes by itself. sentences.golden has the message of
+// each reason in each step, once.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("listing the stories: %d found, %v", len(files), err)
 	}
+	sentences := map[string]bool{}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			want, err := os.ReadFile(file)
@@ -37,6 +41,7 @@ func TestStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := newModel()
+			m.sentences = sentences
 			var got []string
 			for paragraph := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
 				got = append(got, m.play(t, paragraph))
@@ -45,16 +50,29 @@ func TestStories(t *testing.T) {
 			if len(m.broken) > 0 {
 				t.Errorf("broken promises: %v", m.broken)
 			}
-			if *update {
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("the story differs (-want +got); run with -update to accept:\n%s", diff)
-			}
+			compare(t, file, text)
 		})
+	}
+	if ran := flag.Lookup("test.run").Value.String(); ran == "" || strings.HasSuffix(ran, "TestStories") {
+		compare(t, "testdata/sentences.golden", strings.Join(slices.Sorted(maps.Keys(sentences)), "\n")+"\n")
+	}
+}
+
+// compare compares the text with that of the file, or writes it there.
+func compare(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s differs (-want +got); run with -update to accept:\n%s", file, diff)
 	}
 }
 
@@ -82,6 +100,9 @@ func (m *model) runUntilStable(t *testing.T) []string {
 	for range 100 {
 		before, a := m.next()
 		m.persist()
+		if m.state.Reason != "" {
+			m.sentences[fmt.Sprintf("%s: %s: %s", m.state.Step, m.state.Reason, m.state.Message)] = true
+		}
 		if line := describe(before, m.state, a) + m.shownConditions(a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
 			lines = append(lines, line)
 		}
@@ -137,7 +158,7 @@ func describe(before, after State, a Action) string {
 		line += " by deleting"
 	}
 	if after.Reason != "" {
-		line += fmt.Sprintf(" (%s: %s)", after.Reason, after.Message)
+		line += fmt.Sprintf(" (%s)", after.Reason)
 	}
 	if !after.Until.IsZero() && (BetweenAttempts(after.Step) || after.Step == v1alpha1.StepLocking || after.Step == v1alpha1.StepAborting) {
 		line += " until " + after.Until.Format("15:04:05")

@@ -42,6 +42,43 @@ type Snapshot struct {
 	Preflight *Preflight `json:"preflight,omitempty"`
 	// PreflightProblem is why the last preflight run failed.
 	PreflightProblem string `json:"preflightProblem,omitempty"`
+
+	// NodesUnread and PolicyUnread report what the person for whom it was read may not read:
+	// what agents report stands in for the Nodes.
+	NodesUnread  bool `json:"-"`
+	PolicyUnread bool `json:"-"`
+	// Programs are shown to people; no plan uses them.
+	Programs Programs `json:"-"`
+}
+
+// Upgrade returns the ClusterUpgrade with that name. Nil: there is none.
+func (s Snapshot) Upgrade(name string) *v1alpha1.ClusterUpgrade {
+	for i := range s.Upgrades {
+		if s.Upgrades[i].Name == name {
+			return &s.Upgrades[i]
+		}
+	}
+	return nil
+}
+
+// Programs tell whether the coordinator and the agents run.
+type Programs struct {
+	// At is when they were read.
+	At time.Time
+	// CoordinatorRenewed is when the leader renewed its Lease; zero: no coordinator has run
+	// yet. Nil: that may not be read.
+	CoordinatorRenewed *time.Time
+	// Agents are the agents' pods. Nil: they may not be read.
+	Agents []AgentPod
+}
+
+// AgentPod is the pod of an agent.
+type AgentPod struct {
+	Node  string
+	Ready bool
+	Since time.Time // when it became Ready, or not Ready
+	// Waiting is why its container does not run, such as CrashLoopBackOff; empty: it does.
+	Waiting string
 }
 
 // Preflight is the report of the last preflight run for an upgrade.

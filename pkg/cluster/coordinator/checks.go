@@ -100,7 +100,7 @@ func (c *Coordinator) runChecks(ctx context.Context, upgrade v1alpha1.ClusterUpg
 	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	began := time.Now()
-	facts, err := snapshot.ReadPreflight(ctx, snapshot.PreflightClients{Kube: c.kube, Ours: c.ours, Access: c.access}, upgrade, offered)
+	facts, err := snapshot.ReadPreflight(ctx, snapshot.Clients{Kube: c.kube, Ours: c.ours, Access: c.access}, upgrade, offered)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,22 @@ func Node(n *corev1.Node) fleet.Node {
 		Ready: nodeReady(n), NotReadySince: notReadySince(n),
 		Cordoned:       n.Spec.Unschedulable && !ours,
 		SlotAnnotation: n.Annotations[v1alpha1.SlotAnnotation],
+		Condition:      condition(n), Created: n.CreationTimestamp.Time,
 	}
+}
+
+// condition returns a Node's state as `kubectl get nodes` writes it.
+func condition(n *corev1.Node) string {
+	text := "Unknown"
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			text = map[bool]string{true: "Ready", false: "NotReady"}[c.Status == corev1.ConditionTrue]
+		}
+	}
+	if n.Spec.Unschedulable {
+		text += ",SchedulingDisabled"
+	}
+	return text
 }
 
 // notReadySince returns when the Node ceased to be Ready, as its kubelet reports or

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,9 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -22,12 +20,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
-// Clients are the clients that read a snapshot.
+// Clients are the clients that read a cluster.
 type Clients struct {
-	Core       corev1client.CoreV1Interface
-	DaemonSets appsv1client.DaemonSetsGetter
-	Leases     coordinationv1client.LeasesGetter
-	Ours       *kube.Kinds
+	Kube kubernetes.Interface
+	// Ours reads the project's kinds. Nil: ReadPreflight does not read them.
+	Ours *kube.Kinds
+	// Access is how these two reach the API server. ReadPreflight reads the metrics of each
+	// apiserver with the same credentials.
+	Access *rest.Config
 }
 
 // Read takes one snapshot by listing all kinds at once, for a program that needs only one.
@@ -42,11 +42,11 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 		agents     []corev1.Pod
 	)
 	k := &kinds{}
-	read(ctx, k, &nodes, "Nodes", c.Core.Nodes().List, "")
-	read(ctx, k, &daemonSets, "DaemonSets", c.DaemonSets.DaemonSets(metav1.NamespaceAll).List, "")
-	read(ctx, k, &leases, "Leases in namespace "+v1alpha1.Namespace, c.Leases.Leases(v1alpha1.Namespace).List, "")
-	read(ctx, k, &pods, "Pods in namespace "+systemNamespace, c.Core.Pods(systemNamespace).List, controlPlanePods)
-	read(ctx, k, &agents, "Pods in namespace "+v1alpha1.Namespace, c.Core.Pods(v1alpha1.Namespace).List, agentPods)
+	read(ctx, k, &nodes, "Nodes", c.Kube.CoreV1().Nodes().List, "")
+	read(ctx, k, &daemonSets, "DaemonSets", c.Kube.AppsV1().DaemonSets(metav1.NamespaceAll).List, "")
+	read(ctx, k, &leases, "Leases in namespace "+v1alpha1.Namespace, c.Kube.CoordinationV1().Leases(v1alpha1.Namespace).List, "")
+	read(ctx, k, &pods, "Pods in namespace "+systemNamespace, c.Kube.CoreV1().Pods(systemNamespace).List, controlPlanePods)
+	read(ctx, k, &agents, "Pods in namespace "+v1alpha1.Namespace, c.Kube.CoreV1().Pods(v1alpha1.Namespace).List, agentPods)
 	readOurs(ctx, k, c.Ours, &s)
 	if err := k.Wait(); err != nil {
 		return s, err
@@ -80,7 +80,7 @@ func readPolicy(ctx context.Context, ours *kube.Kinds) (*v1alpha1.UpgradePolicy,
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
+		return nil, &Unreadable{"UpgradePolicy " + v1alpha1.PolicyName, err}
 	}
 	trim(policy)
 	return policy, nil
@@ -126,9 +126,12 @@ func (r *Reader) Policy() *v1alpha1.UpgradePolicy {
 }
 
 // sorted returns what an informer knows, sorted by name, so that equal clusters
-// give equal snapshots.
+// give equal snapshots. Without an informer, nothing is known.
 func sorted[T metav1.Object](informer cache.SharedIndexInformer) []T {
 	var list []T
+	if informer == nil {
+		return nil
+	}
 	for _, object := range informer.GetStore().List() {
 		if one, ok := object.(T); ok {
 			list = append(list, one)

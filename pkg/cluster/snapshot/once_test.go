@@ -70,7 +70,7 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	if !reader.Start(ctx) {
 		t.Fatal("the reader does not come to know the cluster")
 	}
-	once, err := snapshot.Read(ctx, snapshot.Clients{Core: clients.CoreV1(), DaemonSets: clients.AppsV1(), Leases: clients.CoordinationV1(), Ours: ours})
+	once, err := snapshot.Read(ctx, snapshot.Clients{Kube: clients, Ours: ours})
 	if err != nil {
 		t.Fatal(err)
 	}

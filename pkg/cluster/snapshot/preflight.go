@@ -13,25 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
-
-// PreflightClients are the clients that read the facts of the checks.
-type PreflightClients struct {
-	Kube kubernetes.Interface
-	// Ours reads the project's kinds. Nil: they are not read.
-	Ours *kube.Kinds
-	// Access is how these two reach the API server. The metrics of each apiserver are
-	// read with the same credentials.
-	Access *rest.Config
-}
 
 // ReadPreflight reads the facts of the checks by listing, page after page, and several kinds
 // at once. If a kind cannot be read (it is forbidden, or the API server does not answer), it
@@ -40,8 +27,8 @@ type PreflightClients struct {
 //
 // offered are the architectures for which the source has an image of the target;
 // nil if that is not known.
-func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.ClusterUpgrade, offered []string) (preflight.Facts, error) {
-	r := &factsReader{ctx: ctx, PreflightClients: c}
+func ReadPreflight(ctx context.Context, c Clients, upgrade v1alpha1.ClusterUpgrade, offered []string) (preflight.Facts, error) {
+	r := &factsReader{ctx: ctx, clients: c}
 	r.facts = preflight.Facts{Now: time.Now(), Upgrade: upgrade, Offered: offered}
 	if err := r.readRequired(); err != nil {
 		return r.facts, err
@@ -60,27 +47,27 @@ func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.Clu
 // factsReader reads facts, several at once: each reader has fields of its own, and all of
 // them add to Unread.
 type factsReader struct {
-	ctx context.Context
-	PreflightClients
-	facts  preflight.Facts
-	unread sync.Mutex // for facts.Unread
+	ctx     context.Context
+	clients Clients
+	facts   preflight.Facts
+	unread  sync.Mutex // for facts.Unread
 }
 
 // readRequired reads the Nodes, the pods of their control planes, and our own kinds.
 func (r *factsReader) readRequired() error {
 	k := &kinds{}
-	read(r.ctx, k, &r.facts.Nodes, "Nodes", r.Kube.CoreV1().Nodes().List, "")
-	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.Kube.CoreV1().Pods(systemNamespace).List, "")
-	if r.Ours != nil {
-		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.Ours.NodeUpgrades.List, "")
-		read(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.Ours.NodeInventories.List, "")
+	read(r.ctx, k, &r.facts.Nodes, "Nodes", r.clients.Kube.CoreV1().Nodes().List, "")
+	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.clients.Kube.CoreV1().Pods(systemNamespace).List, "")
+	if r.clients.Ours != nil {
+		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.clients.Ours.NodeUpgrades.List, "")
+		read(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.clients.Ours.NodeInventories.List, "")
 		k.Go(r.readPolicy)
 	}
 	return k.Wait()
 }
 
 func (r *factsReader) readPolicy() error {
-	policy, err := readPolicy(r.ctx, r.Ours)
+	policy, err := readPolicy(r.ctx, r.clients.Ours)
 	if policy != nil {
 		r.facts.Policy = policy.Spec
 		for _, offered := range policy.Status.Offered {
@@ -95,7 +82,7 @@ func (r *factsReader) readPolicy() error {
 }
 
 func (r *factsReader) readManagers() {
-	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
+	sets := r.clients.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
 	daemonSets := tryList(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
 	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets), r.facts.Policy.RebootManagers)
 }
@@ -108,7 +95,7 @@ func (r *factsReader) readKubeletConfig() {
 	}
 	config := &preflight.KubeletConfig{}
 	r.facts.KubeletConfig = config
-	stored, err := r.Kube.CoreV1().ConfigMaps(fleet.KubeletConfigMapNamespace).Get(r.ctx, fleet.KubeletConfigMapName, metav1.GetOptions{})
+	stored, err := r.clients.Kube.CoreV1().ConfigMaps(fleet.KubeletConfigMapNamespace).Get(r.ctx, fleet.KubeletConfigMapName, metav1.GetOptions{})
 	if err == nil {
 		config.KubeletConfig, err = fleet.ParseKubeletConfig([]byte(stored.Data[fleet.KubeletConfigMapKey]))
 	}
@@ -121,18 +108,18 @@ func (r *factsReader) readKubeletConfig() {
 const running = "status.phase!=Succeeded,status.phase!=Failed"
 
 func (r *factsReader) readPods() {
-	r.facts.Workloads.Pods = tryList(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+	r.facts.Workloads.Pods = tryList(r, "Pods", "what a drain would do to them", r.clients.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
 }
 
 func (r *factsReader) readBudgets() {
-	r.facts.Workloads.Budgets = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
+	r.facts.Workloads.Budgets = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain", r.clients.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
 		})
 }
 
 func (r *factsReader) readDeployments() {
-	r.facts.Workloads.Deployments = tryList(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+	r.facts.Workloads.Deployments = tryList(r, "Deployments", "which of them have one replica", r.clients.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(d *appsv1.Deployment) appsv1.Deployment {
 			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
 		})
@@ -140,19 +127,19 @@ func (r *factsReader) readDeployments() {
 
 func (r *factsReader) readWebhooks() {
 	w := &r.facts.Workloads
-	admission := r.Kube.AdmissionregistrationV1()
+	admission := r.clients.Kube.AdmissionregistrationV1()
 	const why = "which of them would lose their last backend"
 	w.Validating = tryList(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
 	w.Mutating = tryList(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
 	if len(w.Validating)+len(w.Mutating) == 0 {
 		return
 	}
-	w.EndpointSlices = tryList(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
+	w.EndpointSlices = tryList(r, "EndpointSlices", "which webhooks would lose their last backend", r.clients.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
 func (r *factsReader) readRequestedAPIs() {
 	var unread []string
-	r.facts.RequestedAPIs, unread = requestedAPIs(r.ctx, r.Access, r.facts.SystemPods)
+	r.facts.RequestedAPIs, unread = requestedAPIs(r.ctx, r.clients.Access, r.facts.SystemPods)
 	r.addUnread(unread...)
 }
 

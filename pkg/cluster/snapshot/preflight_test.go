@@ -49,11 +49,11 @@ func (w *world) must(_ any, err error) {
 	}
 }
 
-func (w *world) clients(config *rest.Config) snapshot.PreflightClients {
+func (w *world) clients(config *rest.Config) snapshot.Clients {
 	w.Helper()
 	ours, err := kube.NewKinds(config)
 	w.must(nil, err)
-	return snapshot.PreflightClients{Kube: kubernetes.NewForConfigOrDie(config), Ours: ours, Access: config}
+	return snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(config), Ours: ours, Access: config}
 }
 
 // addServer makes the pod of an apiserver that says it listens there.
@@ -195,7 +195,7 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	}
 	w.must(w.kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}))
 	w.must(w.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}))
-	as := func(user string) snapshot.PreflightClients {
+	as := func(user string) snapshot.Clients {
 		config := rest.CopyConfig(w.config)
 		config.Impersonate = rest.ImpersonationConfig{UserName: user}
 		return w.clients(config)

@@ -2,14 +2,16 @@
 //
 // It promises that a Reader takes snapshots from memory, which it keeps up to date by
 // watches; that it does not report changes that no plan uses, such as a kubelet's
-// heartbeat; and that Read, which lists, finds the same. ReadPreflight lists the facts that
-// only the checks use; none of them are cached.
+// heartbeat; and that Read, which lists, finds the same. ReadShown and Follow do so for people, who
+// may not read everything. ReadPreflight lists the facts that only the checks use; none of
+// them are cached.
 package snapshot
 
 import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -77,15 +79,19 @@ func NewReader(kube kubernetes.Interface, ours *kube.Kinds, onChange func()) (*R
 	if err := r.backends.AddIndexers(byService); err != nil {
 		return nil, fmt.Errorf("preparing a watch: %w", err)
 	}
+	return r, r.prepare(onChange)
+}
+
+func (r *Reader) prepare(onChange func()) error {
 	for _, informer := range r.informers() {
 		if err := informer.SetTransform(trimmed); err != nil {
-			return nil, fmt.Errorf("preparing a watch: %w", err)
+			return fmt.Errorf("preparing a watch: %w", err)
 		}
 		if _, err := informer.AddEventHandler(r.handler(onChange)); err != nil {
-			return nil, fmt.Errorf("preparing a watch: %w", err)
+			return fmt.Errorf("preparing a watch: %w", err)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // narrowed selects by labels. Leases are selected by their names, because a label may
@@ -95,12 +101,14 @@ func narrowed(kube kubernetes.Interface, namespace, selector string) informers.S
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
 }
 
+// informers returns those that there are: a Following has not all of them.
 func (r *Reader) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{
+	all := []cache.SharedIndexInformer{
 		r.nodes, r.pods, r.leases, r.daemonSets, r.agents,
 		r.policies, r.schedules, r.upgrades, r.nodeUpgrades, r.inventories, r.records,
 		r.validating, r.mutating, r.backends,
 	}
+	return slices.DeleteFunc(all, func(informer cache.SharedIndexInformer) bool { return informer == nil })
 }
 
 // Start begins to watch, and returns true when everything has been read once, or
@@ -215,17 +223,32 @@ func (k *kinds) Wait() error {
 // read lists all objects of a kind that the labels select, trimmed. They are in all when
 // the kinds have been waited for.
 func read[T any, L runtime.Object](ctx context.Context, k *kinds, all *[]T, kind string, page func(context.Context, metav1.ListOptions) (L, error), labels string) {
-	k.Go(func() (err error) {
-		*all, err = listed(ctx, page, metav1.ListOptions{LabelSelector: labels}, func(object *T) T {
-			trim(object)
-			return *object
-		})
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", kind, err)
-		}
-		return nil
-	})
+	k.Go(func() error { return list(ctx, all, kind, page, labels) })
 }
+
+// list is read, at once.
+func list[T any, L runtime.Object](ctx context.Context, all *[]T, kind string, page func(context.Context, metav1.ListOptions) (L, error), labels string) (err error) {
+	*all, err = listed(ctx, page, metav1.ListOptions{LabelSelector: labels}, func(object *T) T {
+		trim(object)
+		return *object
+	})
+	if err != nil {
+		return &Unreadable{kind, err}
+	}
+	return nil
+}
+
+// Unreadable is the error of a kind, or an object, that could not be read.
+type Unreadable struct {
+	What string
+	Err  error
+}
+
+// Error is part of error.
+func (u *Unreadable) Error() string { return "reading " + u.What + ": " + u.Err.Error() }
+
+// Unwrap returns the API server's error.
+func (u *Unreadable) Unwrap() error { return u.Err }
 
 // Caches are the stores from which a Reader takes snapshots, but for those of webhooks,
 // DaemonSets and agents' pods.

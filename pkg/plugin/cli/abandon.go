@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -111,6 +112,6 @@ func (a *abandon) write(ctx context.Context, reader *reader, u *v1alpha1.NodeUpg
 
 // isReady reports whether the Node is known to be Ready.
 func (r *reader) isReady(ctx context.Context, name string) bool {
-	node, err := r.core.Nodes().Get(ctx, name, metav1.GetOptions{})
-	return err == nil && strings.HasPrefix(view.Condition(*node), "Ready")
+	node, err := r.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	return err == nil && snapshot.Node(node).Ready
 }

@@ -48,8 +48,8 @@ func onlyName(names []string, doing string) (string, error) {
 // upgradesThat returns the upgrades that are suspended, or not, and have not ended.
 func (p *program) upgradesThat(suspended bool) candidates {
 	return func(ctx context.Context, reader *reader) (names []string, err error) {
-		o, err := reader.read(ctx)
-		for _, u := range plan.Queue(o.Snapshot(), p.now()) {
+		s, err := reader.read(ctx)
+		for _, u := range plan.Queue(s, p.now()) {
 			if u.Spec.Suspend == suspended {
 				names = append(names, u.Name)
 			}
@@ -60,13 +60,12 @@ func (p *program) upgradesThat(suspended bool) candidates {
 
 // approvals returns those that are missing.
 func (p *program) approvals(ctx context.Context, reader *reader) (missing []view.Approval, err error) {
-	o, err := reader.read(ctx)
+	s, err := reader.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	policy := o.Snapshot().Policy
-	for _, u := range plan.Queue(o.Snapshot(), p.now()) {
-		missing = append(missing, view.Approvals(u.ClusterUpgrade, policy)...)
+	for _, u := range plan.Queue(s, p.now()) {
+		missing = append(missing, view.Approvals(u.ClusterUpgrade, s.Policy)...)
 	}
 	return missing, nil
 }
@@ -138,8 +137,8 @@ func freezeNames(ctx context.Context, reader *reader) (names []string, err error
 
 // nodeNames returns the nodes.
 func nodeNames(ctx context.Context, reader *reader) (names []string, err error) {
-	o, err := reader.read(ctx)
-	found, _ := view.NewNodes(o)
+	s, err := reader.read(ctx)
+	found, _ := view.NewNodes(s)
 	for _, node := range found {
 		names = append(names, node.Name)
 	}

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -29,6 +28,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 func newDoctor(p *program) *cobra.Command {
@@ -88,8 +88,6 @@ func (p *program) doctor(ctx context.Context, out *output, from string) error {
 type examination struct {
 	*program
 	ctx    context.Context
-	access *rest.Config
-	kube   kubernetes.Interface
 	reader *reader
 	facts  doctor.Facts
 }
@@ -100,10 +98,7 @@ type examination struct {
 func (p *program) doctorFacts(ctx context.Context, from string) (doctor.Facts, error) {
 	e := &examination{program: p, ctx: ctx, facts: doctor.Facts{Now: p.now(), Plugin: p.version}}
 	var err error
-	if e.access, err = p.restConfig(); err != nil {
-		return e.facts, err
-	}
-	if e.kube, e.reader, err = p.clients(); err != nil {
+	if e.reader, err = p.reader(); err != nil {
 		return e.facts, err
 	}
 	if err := e.readServer(); err != nil {
@@ -129,11 +124,11 @@ func (p *program) doctorFacts(ctx context.Context, from string) (doctor.Facts, e
 
 // readServer reads the API server's version and clock, in one answer.
 func (e *examination) readServer() error {
-	client, err := rest.HTTPClientFor(e.access)
+	client, err := rest.HTTPClientFor(e.reader.access)
 	if err != nil {
 		return err
 	}
-	address, _, err := rest.DefaultServerUrlFor(e.access)
+	address, _, err := rest.DefaultServerUrlFor(e.reader.access)
 	if err != nil {
 		return err
 	}
@@ -164,7 +159,7 @@ func (e *examination) readServer() error {
 // two versions on purpose. Without one it runs those that an upgrade of type Reboot would be
 // held by, which depend on no version.
 func (e *examination) readChecks() error {
-	clients := snapshot.PreflightClients{Kube: e.kube, Access: e.access}
+	clients := snapshot.Clients{Kube: e.reader.kube, Access: e.reader.access}
 	upgrade := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}}
 	if e.facts.Installed() {
 		clients.Ours = e.reader.kinds
@@ -197,7 +192,7 @@ func (e *examination) readChecks() error {
 // readClocks compares the clocks of nodes with the API server's. A kubelet writes the time of its
 // own clock into its Lease, and the API server writes down by its clock when that was.
 func (e *examination) readClocks() {
-	leases, err := e.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(e.ctx, metav1.ListOptions{})
+	leases, err := e.reader.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(e.ctx, metav1.ListOptions{})
 	if err != nil {
 		return
 	}
@@ -221,23 +216,24 @@ func (e *examination) readPrograms() {
 	component := func(name string) metav1.ListOptions {
 		return metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + name}
 	}
-	if list, err := e.kube.AppsV1().Deployments(v1alpha1.Namespace).List(e.ctx, component("coordinator")); err == nil && len(list.Items) > 0 {
+	if list, err := e.reader.kube.AppsV1().Deployments(v1alpha1.Namespace).List(e.ctx, component("coordinator")); err == nil && len(list.Items) > 0 {
 		d := list.Items[0]
 		e.facts.Coordinator = &doctor.Workload{Name: d.Name, Image: imageOf(d.Spec.Template.Spec), Desired: d.Status.Replicas, Ready: d.Status.ReadyReplicas}
 	}
-	if list, err := e.kube.AppsV1().DaemonSets(v1alpha1.Namespace).List(e.ctx, component("node-agent")); err == nil && len(list.Items) > 0 {
+	if list, err := e.reader.kube.AppsV1().DaemonSets(v1alpha1.Namespace).List(e.ctx, component("node-agent")); err == nil && len(list.Items) > 0 {
 		d := list.Items[0]
 		e.facts.Agents = &doctor.Workload{Name: d.Name, Image: imageOf(d.Spec.Template.Spec), Desired: d.Status.DesiredNumberScheduled, Ready: d.Status.NumberReady}
 	}
-	programs, err := e.reader.programs(e.ctx)
+	programs, err := snapshot.ReadPrograms(e.ctx, e.reader.clients(), e.now())
 	if err != nil {
-		e.facts.Unread = append(e.facts.Unread, oneLine(err.Error()))
+		e.facts.Unread = append(e.facts.Unread, oneLine(explain("reading the programs", err).Error()))
 		return
 	}
-	e.facts.CoordinatorProblem = programs.CoordinatorProblem()
+	e.facts.CoordinatorProblem = view.CoordinatorProblem(programs)
 	e.facts.AgentProblems = map[string]string{}
-	for _, n := range e.facts.Nodes {
-		if problem := programs.AgentProblem(n); problem != "" {
+	for i := range e.facts.Nodes {
+		n := snapshot.Node(&e.facts.Nodes[i])
+		if problem := view.AgentProblem(programs, n); problem != "" {
 			e.facts.AgentProblems[n.Name] = problem
 		}
 	}
@@ -270,7 +266,7 @@ func (e *examination) readRights() {
 	for _, r := range rightsOf {
 		review := &authorizationv1.SelfSubjectAccessReview{}
 		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource}
-		answer, err := e.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(e.ctx, review, metav1.CreateOptions{})
+		answer, err := e.reader.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(e.ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			e.facts.Unread = append(e.facts.Unread, "your rights could not be read: "+oneLine(err.Error()))
 			return
@@ -291,12 +287,12 @@ var ourTypes = map[schema.GroupVersionResource]reflect.Type{
 
 // readKinds reads which of the project's kinds the cluster knows, and with which fields.
 func (e *examination) readKinds() {
-	served, err := e.kube.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	served, err := e.reader.kube.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		e.facts.Unread = append(e.facts.Unread, "the kinds of the cluster could not be read: "+oneLine(err.Error()))
 		return
 	}
-	definitions := dynamic.NewForConfigOrDie(e.access).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := dynamic.NewForConfigOrDie(e.reader.access).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for resource, of := range ourTypes {
 		kind := doctor.Kind{Name: of.Name(), Missing: served == nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })}
 		if !kind.Missing {

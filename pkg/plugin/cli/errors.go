@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 )
@@ -91,6 +92,9 @@ var undeclaredField = regexp.MustCompile(`unknown field "([^"]+)"`)
 func explain(doing string, err error) error {
 	var unreachable *url.Error
 	var foreign *foreignAnswer
+	if unread := (&snapshot.Unreadable{}); errors.As(err, &unread) {
+		doing, err = "reading "+unread.What, unread.Err
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadmlog"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // agentLabels are the labels of the agents' pods.
@@ -31,7 +31,7 @@ type kubeadmRun struct {
 // showKubeadmLog writes kubeadm's output of its last run on the node, from the log of
 // the node's agent. If that has none, or cannot be read, it writes the end of the output
 // that the NodeUpgrade keeps of a failure.
-func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o view.Objects) error {
+func (s *status) showKubeadmLog(ctx context.Context, reader *reader, known fleet.Snapshot) error {
 	run, problem := reader.kubeadmRun(ctx, s.node)
 	if run != nil {
 		fmt.Fprintf(s.ErrOut, "kubeadm on %s, %s: %s\n", s.node, run.key, runState(run.ended))
@@ -43,7 +43,7 @@ func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o view.Obje
 	if problem == nil {
 		problem = fmt.Errorf("the log of its agent has no run of kubeadm")
 	}
-	for _, u := range o.NodeUpgrades {
+	for _, u := range known.NodeUpgrades {
 		if u.Name == s.node && u.Status.KubeadmLog != "" {
 			fmt.Fprintf(s.ErrOut, "%s; this is what its NodeUpgrade has of the last failure:\n", oneLine(problem.Error()))
 			_, err := io.WriteString(s.Out, strings.TrimRight(u.Status.KubeadmLog, "\n")+"\n")
@@ -66,7 +66,7 @@ func runState(ended string) string {
 // kubeadmRun returns the last run in the logs of the node's agent. Nil without an error:
 // there is none.
 func (r *reader) kubeadmRun(ctx context.Context, node string) (*kubeadmRun, error) {
-	pods, err := r.core.Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
+	pods, err := r.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: agentLabels.String(), FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *reader) kubeadmRun(ctx context.Context, node string) (*kubeadmRun, erro
 // runIn returns the last run in the log of one container.
 func (r *reader) runIn(ctx context.Context, pod corev1.Pod, previous bool) (*kubeadmRun, error) {
 	options := &corev1.PodLogOptions{Previous: previous, Container: pod.Spec.Containers[0].Name}
-	stream, err := r.core.Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
+	stream, err := r.kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}

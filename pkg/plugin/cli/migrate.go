@@ -197,15 +197,15 @@ func (m *migration) conclude(ctx context.Context, result migrate.Result, other f
 	if !m.apply && !m.undo {
 		return nil
 	}
-	kube, reader, err := m.clients()
+	reader, err := m.reader()
 	if err != nil {
 		return err
 	}
-	program, err := other(kube)
+	program, err := other(reader.kube)
 	if err != nil {
 		return err
 	}
-	return m.changeOver(ctx, &migrate.Changeover{Kube: kube, Ours: reader.kinds, Other: program}, result)
+	return m.changeOver(ctx, &migrate.Changeover{Kube: reader.kube, Ours: reader.kinds, Other: program}, result)
 }
 
 // changeOver applies the result, or undoes it.

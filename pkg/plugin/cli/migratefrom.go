@@ -96,20 +96,6 @@ func kuredBusy(ctx context.Context, kube kubernetes.Interface, kured *appsv1.Dae
 	return "", nil
 }
 
-// clients returns clients for the cluster.
-func (p *program) clients() (kubernetes.Interface, *reader, error) {
-	reader, err := p.reader()
-	if err != nil {
-		return nil, nil, err
-	}
-	access, err := p.restConfig()
-	if err != nil {
-		return nil, nil, err
-	}
-	kube, err := kubernetes.NewForConfig(access)
-	return kube, reader, err
-}
-
 // find returns kured's DaemonSet, from the file or from the cluster.
 func (m *migrateKured) find(ctx context.Context) (*appsv1.DaemonSet, containerReader, error) {
 	var containers containerReader
@@ -123,12 +109,12 @@ func (m *migrateKured) find(ctx context.Context) (*appsv1.DaemonSet, containerRe
 		}
 		all = objects.daemonSets
 	} else {
-		kube, _, err := m.clients()
+		reader, err := m.reader()
 		if err != nil {
 			return nil, containers, err
 		}
-		containers.core = kube.CoreV1()
-		if all, err = daemonSetsOf(ctx, kube); err != nil {
+		containers.core = reader.kube.CoreV1()
+		if all, err = daemonSetsOf(ctx, reader.kube); err != nil {
 			return nil, containers, err
 		}
 	}
@@ -251,22 +237,22 @@ func (m *migrateFLUO) read(ctx context.Context, in *migrate.FLUO) (*appsv1.Daemo
 
 // readCluster reads the workloads of the cluster, and which Nodes a person has paused.
 func (m *migrateFLUO) readCluster(ctx context.Context, in *migrate.FLUO) (objects workloads, containers containerReader, err error) {
-	kube, _, err := m.clients()
+	reader, err := m.reader()
 	if err != nil {
 		return objects, containers, err
 	}
-	containers.core = kube.CoreV1()
-	if objects.daemonSets, err = daemonSetsOf(ctx, kube); err != nil {
+	containers.core = reader.kube.CoreV1()
+	if objects.daemonSets, err = daemonSetsOf(ctx, reader.kube); err != nil {
 		return objects, containers, err
 	}
-	deployments, err := kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	deployments, err := reader.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return objects, containers, explain("reading Deployments", err)
 	}
 	for i := range deployments.Items {
 		objects.deployments = append(objects.deployments, &deployments.Items[i])
 	}
-	nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := reader.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return objects, containers, explain("reading Nodes", err)
 	}
@@ -306,7 +292,7 @@ func (m *migration) timer(ctx context.Context) error {
 		return err
 	}
 	var in migrate.Timer
-	nodes, err := reader.core.Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := reader.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return explain("reading Nodes", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -279,17 +278,13 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	if upgrade == nil || decided.PreflightKey == "" {
 		return nil // there is no upgrade to check
 	}
-	access, err := p.restConfig()
-	if err != nil {
-		return err
-	}
-	kube, err := kubernetes.NewForConfig(access)
+	reader, err := p.reader()
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	clients := snapshot.PreflightClients{Kube: kube, Access: access}
+	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access} // our kinds are in the snapshot
 	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
 	if err != nil {
 		return explain("reading the cluster for the checks", err)

@@ -11,14 +11,9 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -27,16 +22,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
-// reader reads the objects that the verbs show.
+// reader reads and changes objects with the rights of the user.
 type reader struct {
-	kinds   *kube.Kinds
-	core    corev1client.CoreV1Interface
-	leases  coordinationv1client.LeaseInterface
-	reviews authenticationv1client.SelfSubjectReviewInterface
-	now     func() time.Time
+	kube   kubernetes.Interface
+	kinds  *kube.Kinds
+	access *rest.Config
+	now    func() time.Time
 }
 
 // manager is the name under which the plugin writes fields.
@@ -51,83 +44,29 @@ func unlimited(config *rest.Config) *rest.Config {
 
 // reader connects to the cluster as the user.
 func (p *program) reader() (*reader, error) {
-	config, err := p.restConfig()
+	access, err := p.restConfig()
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := kube.NewKinds(config)
+	kinds, err := kube.NewKinds(access)
 	if err != nil {
 		return nil, err
 	}
-	core, err := corev1client.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	authentication, err := authenticationv1client.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	coordination, err := coordinationv1client.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &reader{
-		kinds: kinds, core: core, leases: coordination.Leases(v1alpha1.Namespace),
-		reviews: authentication.SelfSubjectReviews(), now: p.now,
-	}, nil
+	others, err := kubernetes.NewForConfig(access)
+	return &reader{kube: others, kinds: kinds, access: access, now: p.now}, err
 }
 
-// read reads the objects. Policies and Nodes are left out where the user may not read
-// them.
-func (r *reader) read(ctx context.Context) (o view.Objects, err error) {
-	nodeUpgrades, err := r.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return o, explain("reading NodeUpgrades", err)
-	}
-	upgrades, err := r.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return o, explain("reading ClusterUpgrades", err)
-	}
-	schedules, err := r.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return o, explain("reading MaintenanceSchedules", err)
-	}
-	o = view.Objects{Upgrades: upgrades.Items, NodeUpgrades: nodeUpgrades.Items, Schedules: schedules.Items}
-	if err := requireNames(fleet.Snapshot{Upgrades: o.Upgrades, NodeUpgrades: o.NodeUpgrades, Schedules: o.Schedules}); err != nil {
-		return o, fmt.Errorf("reading the cluster: %w", err)
-	}
-	switch policies, err := r.kinds.UpgradePolicies.List(ctx, metav1.ListOptions{}); {
-	case err == nil:
-		o.Policies = policies.Items
-	case !apierrors.IsForbidden(err):
-		return o, explain("reading UpgradePolicies", err)
-	}
-	switch nodes, err := r.core.Nodes().List(ctx, metav1.ListOptions{}); {
-	case err == nil:
-		o.Nodes = nodes.Items
-	case !apierrors.IsForbidden(err):
-		return o, explain("reading Nodes", err)
-	}
-	o.Programs, err = r.programs(ctx)
-	return o, err
+func (r *reader) clients() snapshot.Clients {
+	return snapshot.Clients{Kube: r.kube, Ours: r.kinds, Access: r.access}
 }
 
-// programs reads whether the coordinator and the agents run.
-func (r *reader) programs(ctx context.Context) (view.Programs, error) {
-	p := view.Programs{At: r.now()}
-	switch leases, err := r.leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + view.CoordinatorLease}); {
-	case err == nil:
-		p.Leases = append([]coordinationv1.Lease{}, leases.Items...) // nil would mean that they may not be read
-	case !apierrors.IsForbidden(err):
-		return p, explain("reading the coordinator's Lease", err)
+// read reads what people are shown of an upgrade.
+func (r *reader) read(ctx context.Context) (fleet.Snapshot, error) {
+	s, err := snapshot.ReadShown(ctx, r.clients(), r.now())
+	if err != nil {
+		return s, explain("reading the cluster", err)
 	}
-	switch pods, err := r.core.Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{LabelSelector: view.AgentSelector}); {
-	case err == nil:
-		p.Agents = append([]corev1.Pod{}, pods.Items...)
-	case !apierrors.IsForbidden(err):
-		return p, explain("reading the agents' pods", err)
-	}
-	return p, nil
+	return s, requireNames(s)
 }
 
 // schedules reads the MaintenanceSchedules.
@@ -224,19 +163,7 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	if err != nil {
 		return shot, err
 	}
-	access, err := p.restConfig()
-	if err != nil {
-		return shot, err
-	}
-	leases, err := coordinationv1client.NewForConfig(access)
-	if err != nil {
-		return shot, err
-	}
-	daemonSets, err := appsv1client.NewForConfig(access)
-	if err != nil {
-		return shot, err
-	}
-	shot.Snapshot, err = snapshot.Read(ctx, snapshot.Clients{Core: reader.core, DaemonSets: daemonSets, Leases: leases, Ours: reader.kinds})
+	shot.Snapshot, err = snapshot.Read(ctx, reader.clients())
 	if apierrors.IsForbidden(err) {
 		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
 	}
@@ -244,7 +171,7 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 		return shot, explain("reading the cluster", err)
 	}
 	if err := requireNames(shot.Snapshot); err != nil {
-		return shot, fmt.Errorf("reading the cluster: %w", err)
+		return shot, err
 	}
 	shot.Source = p.readSource(ctx, shot.Policy, nil)
 	return shot, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -49,11 +48,10 @@ func (r *releases) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := reader.read(ctx)
+	s, err := reader.read(ctx)
 	if err != nil {
 		return err
 	}
-	s := fleet.Snapshot{Nodes: o.FleetNodes(), NodeUpgrades: o.NodeUpgrades}
 	policy, err := reader.policy(ctx)
 	s.Source = r.readSource(ctx, policy, err)
 	items := view.NewMinors(s, r.now())

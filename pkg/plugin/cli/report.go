@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
@@ -134,11 +133,10 @@ func (r *reporting) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first, err := reader.read(ctx)
+	s, err := reader.read(ctx)
 	if err != nil {
 		return err
 	}
-	s := first.Snapshot()
 	if s.Records, err = reader.records(ctx); err != nil {
 		return err
 	}
@@ -148,7 +146,7 @@ func (r *reporting) run(ctx context.Context) error {
 	if err := r.write(s, r.now()); err != nil || !r.follows {
 		return err
 	}
-	return r.follow(ctx, reader, first, s.Records)
+	return r.follow(ctx, reader, s)
 }
 
 // write writes the report of what the snapshot says.
@@ -243,22 +241,21 @@ const rewriteEvery = 2 * time.Second
 // reportFile is a Display that rewrites a report.
 type reportFile struct {
 	*reporting
-	records []v1alpha1.UpgradeRecord
 	next    time.Time // when the file may be rewritten
 	problem error     // why it could not be
 }
 
 // follow rewrites the report until the upgrade has ended. The last time it reads the
 // records, which are written when an upgrade ends.
-func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objects, records []v1alpha1.UpgradeRecord) error {
+func (r *reporting) follow(ctx context.Context, reader *reader, first fleet.Snapshot) error {
 	u := first.Upgrade(r.name)
 	if u == nil || u.Status.Outcome != "" {
 		return nil
 	}
 	fmt.Fprintf(r.ErrOut, "Rewriting %s until the upgrade has ended. Ctrl-C stops that, not the upgrade.\n", r.file)
-	file := &reportFile{reporting: r, records: records}
+	file := &reportFile{reporting: r}
 	f := follow.Follower{
-		Kinds: reader.kinds, Core: reader.core, Display: file, Now: r.now, Upgrade: r.name, Programs: reader.programs,
+		Clients: reader.clients(), Display: file, Now: r.now, Upgrade: r.name,
 		Picture: func(view.Status) (string, bool, error) { return "", true, nil },
 	}
 	ended := f.Run(ctx, first)
@@ -272,25 +269,22 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objec
 	if err != nil {
 		return errors.Join(ended, err)
 	}
-	s := last.Snapshot()
-	if s.Records, err = reader.records(ctx); err != nil {
+	if last.Records, err = reader.records(ctx); err != nil {
 		return errors.Join(ended, err)
 	}
 	if last.Upgrade(r.name) == nil {
 		return ended // it was deleted: the file keeps what was last known
 	}
-	return errors.Join(ended, r.write(s, r.now()))
+	return errors.Join(ended, r.write(last, r.now()))
 }
 
 // Show is part of Display.
 func (f *reportFile) Show(frame follow.Frame) error {
 	began := f.now()
-	if began.Before(f.next) || frame.Objects.Upgrade(f.name) == nil {
+	if began.Before(f.next) || frame.Cluster.Upgrade(f.name) == nil {
 		return nil
 	}
-	s := frame.Objects.Snapshot()
-	s.Records = f.records
-	f.problem = f.write(s, began)
+	f.problem = f.write(frame.Cluster, began)
 	f.next = began.Add(max(rewriteEvery, 10*f.now().Sub(began)))
 	return f.problem
 }

@@ -80,7 +80,7 @@ func (r *reader) change(ctx context.Context, name string, d dryRun, change func(
 // user returns the name by which the API server knows the user. It is empty where the
 // API server does not say it, or where it is too long: then nothing is signed.
 func (r *reader) user(ctx context.Context) string {
-	review, err := r.reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := r.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil || len(review.Status.UserInfo.Username) > maxReason {
 		return ""
 	}

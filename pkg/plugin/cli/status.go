@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -93,7 +94,7 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.filter.selector != nil && first.Nodes == nil {
+	if s.filter.selector != nil && first.NodesUnread {
 		return errUnreadLabels
 	}
 	all := view.NewStatus(first, s.now())
@@ -185,10 +186,9 @@ func writeNames(out io.Writer, shown view.Status) error {
 
 // follow runs the follower: on a terminal it redraws the screen, elsewhere it writes a
 // line for each change.
-func (p *program) follow(ctx context.Context, reader *reader, first view.Objects, f follow.Follower) error {
-	f.Kinds, f.Core, f.Now = reader.kinds, reader.core, p.now
-	f.Programs = reader.programs
-	f.Forecast.Records, _ = reader.records(ctx) // without them the forecast is less exact
+func (p *program) follow(ctx context.Context, reader *reader, first fleet.Snapshot, f follow.Follower) error {
+	f.Clients, f.Now = reader.clients(), p.now
+	first.Records, _ = reader.records(ctx) // without them the forecast is less exact
 	f.Display = follow.NewLog(p.Out, p.now)
 	if _, _, terminal := p.terminal(); terminal {
 		f.Display = follow.NewScreen(p.terminalOut, p.terminal, p.drawing)

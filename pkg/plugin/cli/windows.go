@@ -109,7 +109,7 @@ func (w *windows) read(ctx context.Context, q *query) (err error) {
 	if w.node == "" {
 		return nil
 	}
-	node, err := reader.core.Nodes().Get(ctx, w.node, metav1.GetOptions{})
+	node, err := reader.kube.CoreV1().Nodes().Get(ctx, w.node, metav1.GetOptions{})
 	switch {
 	case isMissing(err):
 		return fmt.Errorf("there is no node %q; `kubectl get nodes` lists them", w.node)

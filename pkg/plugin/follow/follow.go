@@ -10,17 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // Follower shows an upgrade until it has ended.
 type Follower struct {
-	Kinds   *kube.Kinds
-	Core    corev1client.CoreV1Interface
+	Clients snapshot.Clients
 	Display Display
 	Now     func() time.Time
 	// Upgrade that is followed. Empty: the active one, or the next.
@@ -29,10 +28,9 @@ type Follower struct {
 	Shows func(view.Node) bool
 	// Picture draws what is shown while there is no upgrade; with instead, always. Its
 	// error ends the following. Nil: an upgrade is followed that exists.
-	Picture  func(view.Status) (picture string, instead bool, err error)
-	Forecast view.Forecaster
-	// Programs reads whether the coordinator and the agents run.
-	Programs func(context.Context) (view.Programs, error)
+	Picture func(view.Status) (picture string, instead bool, err error)
+
+	forecast view.Forecaster
 }
 
 // Failure is why an upgrade that was followed did not succeed, or cannot go on by
@@ -45,11 +43,12 @@ const redrawEvery = 150 * time.Millisecond
 // Run shows the upgrade. It ends with the upgrade, without an error if that succeeded, or with
 // ctx and its error.
 // first is what is known when it begins.
-func (f *Follower) Run(ctx context.Context, first view.Objects) error {
+func (f *Follower) Run(ctx context.Context, first fleet.Snapshot) error {
 	defer f.Display.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	watch, err := f.watch(ctx, first)
+	changes := make(chan struct{}, 1)
+	following, end, err := f.watch(ctx, first, changes)
 	if err != nil {
 		return err
 	}
@@ -59,14 +58,14 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 	tick := time.NewTicker(time.Second) // clocks go on while nothing changes
 	defer tick.Stop()
 	for unreachable, changed := false, true; ; {
-		o := watch.objects()
-		if ended, _ := outcome(o, f.Upgrade); ended {
+		s := following.Snapshot()
+		if ended, _ := outcome(s, f.Upgrade); ended {
 			// Watches of two kinds have no common order: the last changes of nodes may not be here yet.
-			if list, err := f.Kinds.NodeUpgrades.List(ctx, metav1.ListOptions{}); err == nil {
-				o.NodeUpgrades = list.Items
+			if list, err := f.Clients.Ours.NodeUpgrades.List(ctx, metav1.ListOptions{}); err == nil {
+				s.NodeUpgrades = list.Items
 			}
 		}
-		if ended, err := f.show(o, unreachable, changed); ended || err != nil {
+		if ended, err := f.show(s, unreachable, changed); ended || err != nil {
 			return err
 		}
 		changed = false
@@ -82,11 +81,11 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 				break
 			}
 			// Watches that failed for a while wait long before they try again.
-			watch.stop()
-			if watch, err = f.watch(ctx, o); err != nil {
+			end()
+			if following, end, err = f.watch(ctx, s, changes); err != nil {
 				return err
 			}
-		case <-watch.changed:
+		case <-changes:
 			changed = true
 		case <-resized:
 		case <-tick.C:
@@ -94,9 +93,21 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 	}
 }
 
-// show displays the objects, and reports whether the upgrade has ended and how.
-func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, err error) {
-	frame := Frame{Objects: o, Status: view.NewStatus(o, f.Now()), Unreachable: unreachable}
+// watch begins to follow the cluster. changes receives when something has changed.
+func (f *Follower) watch(ctx context.Context, known fleet.Snapshot, changes chan struct{}) (*snapshot.Following, context.CancelFunc, error) {
+	ctx, end := context.WithCancel(ctx)
+	following, err := snapshot.Follow(ctx, f.Clients, known, f.Now, func() {
+		select {
+		case changes <- struct{}{}:
+		default: // the last one has not been received yet
+		}
+	})
+	return following, end, err
+}
+
+// show displays what is known, and reports whether the upgrade has ended and how.
+func (f *Follower) show(s fleet.Snapshot, unreachable, changed bool) (ended bool, err error) {
+	frame := Frame{Cluster: s, Status: view.NewStatus(s, f.Now()), Unreachable: unreachable}
 	instead := false
 	if f.Picture != nil {
 		if frame.Picture, instead, err = f.Picture(frame.Status); err != nil {
@@ -109,10 +120,10 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 	if f.Upgrade == "" && frame.Status.Upgrade != nil {
 		f.Upgrade = frame.Status.Upgrade.Name
 	}
-	if u := o.Upgrade(f.Upgrade); u != nil {
+	if u := s.Upgrade(f.Upgrade); u != nil {
 		frame.Status.Upgrade = view.NewUpgrade(u)
 		if !instead {
-			progress := view.NewProgress(o, u, f.Forecast.Plan(o, f.Upgrade, changed, f.Now()))
+			progress := view.NewProgress(s, u, f.forecast.Plan(s, f.Upgrade, changed, f.Now()))
 			progress.Problems = frame.Status.Problems
 			frame.Progress = &progress
 		}
@@ -120,16 +131,16 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 	if err := f.Display.Show(frame); err != nil {
 		return false, err
 	}
-	return outcome(o, f.Upgrade)
+	return outcome(s, f.Upgrade)
 }
 
 // outcome reports whether the upgrade with that name has ended, or stands still until a
 // person acts. The error says how.
-func outcome(o view.Objects, name string) (ended bool, err error) {
+func outcome(s fleet.Snapshot, name string) (ended bool, err error) {
 	if name == "" {
 		return false, nil
 	}
-	u := o.Upgrade(name)
+	u := s.Upgrade(name)
 	if u == nil {
 		return true, Failure{fmt.Errorf("ClusterUpgrade %s was deleted before it ended; `kubectl upgrade status` shows the nodes", name)}
 	}
@@ -183,7 +194,7 @@ func (f *Follower) connection(ctx context.Context) <-chan bool {
 func (f *Follower) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	_, err := f.Core.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	_, err := f.Clients.Kube.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	var refusal apierrors.APIStatus
 	return err == nil || errors.As(err, &refusal)
 }

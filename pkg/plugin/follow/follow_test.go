@@ -10,12 +10,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -45,7 +46,7 @@ func (r *recorder) last() (f Frame) {
 }
 
 // newFollower returns a Follower of the upgrade u on a real API server, and the clients.
-func newFollower(t *testing.T) (*Follower, *recorder, view.Objects) {
+func newFollower(t *testing.T) (*Follower, *recorder, fleet.Snapshot) {
 	t.Helper()
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
@@ -60,8 +61,9 @@ func newFollower(t *testing.T) (*Follower, *recorder, view.Objects) {
 	}
 	t.Cleanup(func() { _ = kinds.ClusterUpgrades.Delete(context.Background(), "u", metav1.DeleteOptions{}) })
 	shown := &recorder{}
-	f := &Follower{Kinds: kinds, Core: corev1client.NewForConfigOrDie(config), Display: shown, Now: time.Now, Upgrade: "u", Programs: noPrograms}
-	return f, shown, view.Objects{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
+	clients := snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(config), Ours: kinds}
+	f := &Follower{Clients: clients, Display: shown, Now: time.Now, Upgrade: "u"}
+	return f, shown, fleet.Snapshot{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 }
 
 func TestRunEndsWithTheUpgrade(t *testing.T) {
@@ -75,7 +77,7 @@ func TestRunEndsWithTheUpgrade(t *testing.T) {
 	}
 	u := first.Upgrades[0].DeepCopy()
 	u.Status.Outcome, u.Status.CompletionTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Now().Truncate(time.Second)}
-	if _, err := f.Kinds.ClusterUpgrades.UpdateStatus(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+	if _, err := f.Clients.Ours.ClusterUpgrades.UpdateStatus(t.Context(), u, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -95,15 +97,15 @@ func TestLastFrameHasNodesAsTheyEnded(t *testing.T) {
 	n := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w-1"}}
 	n.Spec.Upgrade = &v1alpha1.UpgradeReference{Name: "u", UID: string(first.Upgrades[0].UID)}
 	n.Spec.Version = "v1.34.4"
-	if _, err := f.Kinds.NodeUpgrades.Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
+	if _, err := f.Clients.Ours.NodeUpgrades.Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.Kinds.NodeUpgrades.Delete(context.Background(), "w-1", metav1.DeleteOptions{}) })
+	t.Cleanup(func() { _ = f.Clients.Ours.NodeUpgrades.Delete(context.Background(), "w-1", metav1.DeleteOptions{}) })
 	first.Upgrades[0].Status.Outcome = v1alpha1.OutcomeSucceeded
 	if err := f.Run(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	if nodes := shown.last().Objects.NodeUpgrades; len(nodes) != 1 {
+	if nodes := shown.last().Cluster.NodeUpgrades; len(nodes) != 1 {
 		t.Errorf("the last frame has %d nodes, want 1", len(nodes))
 	}
 }
@@ -130,7 +132,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func TestReady(t *testing.T) {
 	code := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
-	f := &Follower{Core: corev1client.NewForConfigOrDie(&rest.Config{Host: server.URL})}
+	f := &Follower{Clients: snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})}}
 	for _, code = range []int{http.StatusOK, http.StatusForbidden, http.StatusUnauthorized} {
 		if !f.ready(t.Context()) {
 			t.Errorf("a server that answers %d counts as away", code)
@@ -145,7 +147,7 @@ func TestReady(t *testing.T) {
 // connection reports changes alone.
 func TestConnectionReportsChanges(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	f := &Follower{Core: corev1client.NewForConfigOrDie(&rest.Config{Host: server.URL})}
+	f := &Follower{Clients: snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})}}
 	changes := f.connection(t.Context())
 	select {
 	case answers := <-changes:
@@ -162,6 +164,3 @@ func TestConnectionReportsChanges(t *testing.T) {
 		t.Fatal("it does not report that the server is gone")
 	}
 }
-
-// noPrograms tells nothing about the programs.
-func noPrograms(context.Context) (view.Programs, error) { return view.Programs{}, nil }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -17,30 +16,27 @@ import (
 // NewNodes joins NodeUpgrades with Nodes, so that a node without an agent is not
 // overlooked. The control plane comes first, as it goes first. unmanaged has the names of
 // the Nodes that the policy does not select, and on which nothing of kubectl-upgrade is left.
-func NewNodes(o Objects) (nodes []Node, unmanaged []string) {
-	nodes = make([]Node, 0, len(o.Nodes))
-	upgrades := make(map[string]v1alpha1.NodeUpgrade, len(o.NodeUpgrades))
-	for _, u := range o.NodeUpgrades {
-		upgrades[u.Name] = u
-	}
-	controlPlane, isManaged := map[string]bool{}, o.managed()
-	for _, node := range o.Nodes {
-		controlPlane[node.Name] = fleet.HasControlPlaneLabel(node.Labels)
-		u, reported := upgrades[node.Name]
+func NewNodes(s fleet.Snapshot) (nodes []Node, unmanaged []string) {
+	nodes = make([]Node, 0, len(s.Nodes))
+	upgrades := nodeUpgrades(s)
+	controlPlane, isManaged := map[string]bool{}, managed(s.Policy)
+	for _, node := range s.Nodes {
+		controlPlane[node.Name] = node.ControlPlane
+		u := upgrades[node.Name]
 		delete(upgrades, node.Name)
-		if !isManaged(node.Labels) && (!reported || givenBack(u)) {
+		if !s.NodesUnread && !isManaged(node.Labels) && (u == nil || givenBack(u)) {
 			unmanaged = append(unmanaged, node.Name)
 			continue
 		}
-		n := Node{Name: node.Name, State: StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported}
-		if reported {
+		n := Node{Name: node.Name, State: StateUnknown, Kubelet: node.Kubelet, Message: unreported}
+		if u != nil {
 			n = nodeOf(u)
 		}
-		n.Labels, n.Condition, n.AgentProblem = node.Labels, Condition(node), o.Programs.AgentProblem(node)
+		n.Labels, n.Condition, n.AgentProblem = node.Labels, node.Condition, AgentProblem(s.Programs, node)
 		_, n.OnHold = node.Labels[v1alpha1.HoldLabel]
 		nodes = append(nodes, n)
 	}
-	for _, u := range upgrades { // their Nodes are gone, or may not be read
+	for _, u := range upgrades { // their Nodes are gone
 		nodes = append(nodes, nodeOf(u))
 	}
 	slices.SortFunc(nodes, func(a, b Node) int {
@@ -56,11 +52,11 @@ func NewNodes(o Objects) (nodes []Node, unmanaged []string) {
 }
 
 // givenBack reports whether nothing of kubectl-upgrade is left on the node.
-func givenBack(u v1alpha1.NodeUpgrade) bool {
+func givenBack(u *v1alpha1.NodeUpgrade) bool {
 	return !u.Spec.Managed && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
 }
 
-func nodeOf(u v1alpha1.NodeUpgrade) Node {
+func nodeOf(u *v1alpha1.NodeUpgrade) Node {
 	v := Node{
 		Name: u.Name, State: StateOf(u.Status.Step),
 		Kubelet: u.Status.Versions.Kubelet, Staged: u.Status.Versions.Staged, Target: u.Spec.Version,
@@ -86,42 +82,23 @@ func nodeOf(u v1alpha1.NodeUpgrade) Node {
 // unreported is the message of a node without an agent.
 const unreported = "no agent has reported from this node"
 
-// Condition returns a Node's state as `kubectl get nodes` writes it.
-func Condition(node corev1.Node) string {
-	text := "Unknown"
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			text = map[corev1.ConditionStatus]string{corev1.ConditionTrue: "Ready"}[c.Status]
-			text = cmp.Or(text, "NotReady")
-		}
-	}
-	if node.Spec.Unschedulable {
-		text += ",SchedulingDisabled"
-	}
-	return text
-}
-
 // NewProgress returns the upgrade with its nodes, in the order in which they go in the
 // expected plan.
-func NewProgress(o Objects, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
+func NewProgress(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
 	p := Progress{Upgrade: *NewUpgrade(u), PredictedEnd: expected.PredictedEnd}
 	place := map[string]int{}
 	starts := map[string]*time.Time{}
 	for i, n := range expected.Nodes {
 		place[n.Name], starts[n.Name] = i, n.PredictedStart
 	}
-	nodeUpgrades := o.nodeUpgrade()
-	isSelected, labels := Selects(u.Spec.NodeSelector), map[string]map[string]string{}
-	for i := range o.Nodes {
-		labels[o.Nodes[i].Name] = o.Nodes[i].Labels
-	}
-	nodes, _ := NewNodes(o)
+	upgrades, isSelected := nodeUpgrades(s), Selects(u.Spec.NodeSelector)
+	nodes, _ := NewNodes(s)
 	for _, node := range nodes {
-		if o.Nodes != nil && !isSelected(labels[node.Name]) {
+		if !s.NodesUnread && !isSelected(node.Labels) {
 			continue
 		}
 		one := NodeProgress{Node: node, PredictedStart: starts[node.Name]}
-		if nodeUpgrade := nodeUpgrades[node.Name]; nodeUpgrade != nil {
+		if nodeUpgrade := upgrades[node.Name]; nodeUpgrade != nil {
 			one.Passes, one.PassesDone = passes(nodeUpgrade.Status.Versions, u)
 			correctOther(&one, nodeUpgrade, u)
 		}

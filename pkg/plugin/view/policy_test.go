@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -21,7 +22,7 @@ func TestStatusShowsWhatCannotBeWritten(t *testing.T) {
 		{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: refused},
 	}
-	shown := view.NewStatus(view.Objects{Policies: []v1alpha1.UpgradePolicy{policy}}, time.Now())
+	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
 	if len(shown.Policy.Problems) != 1 || shown.Policy.Problems[0].Message != refused {
 		t.Errorf("problems: %+v", shown.Policy.Problems)
 	}

@@ -4,39 +4,36 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 func TestAgentProblem(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	pod := func(node string, ready corev1.ConditionStatus, age time.Duration) corev1.Pod {
-		p := corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(now.Add(-age))}}
-		return p
+	pod := func(node string, ready bool, age time.Duration) fleet.AgentPod {
+		return fleet.AgentPod{Node: node, Ready: ready, Since: now.Add(-age)}
 	}
 	for name, test := range map[string]struct {
-		agents []corev1.Pod
-		alter  func(*corev1.Node)
+		agents []fleet.AgentPod
+		alter  func(*fleet.Node)
 		want   string
 	}{
 		"pods may not be read": {agents: nil},
-		"an agent runs":        {agents: []corev1.Pod{pod("w-2", "False", time.Hour), pod("w-1", "True", time.Hour)}},
-		"it is being replaced": {agents: []corev1.Pod{pod("w-1", "False", time.Hour), pod("w-1", "True", time.Second)}},
-		"it has just begun":    {agents: []corev1.Pod{pod("w-1", "False", time.Minute)}},
-		"it is not Ready":      {agents: []corev1.Pod{pod("w-1", "False", time.Hour)}, want: "since 2026-11-22 11:00 UTC"},
-		"there is no pod":      {agents: []corev1.Pod{pod("w-2", "True", time.Hour)}, want: "no pod"},
-		"the node is new":      {agents: []corev1.Pod{}, alter: func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute)) }},
-		"the node is NotReady": {agents: []corev1.Pod{}, alter: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }},
-		"the node has Windows": {agents: []corev1.Pod{}, alter: func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelOSStable: "windows"} }},
+		"an agent runs":        {agents: []fleet.AgentPod{pod("w-2", false, time.Hour), pod("w-1", true, time.Hour)}},
+		"it is being replaced": {agents: []fleet.AgentPod{pod("w-1", false, time.Hour), pod("w-1", true, time.Second)}},
+		"it has just begun":    {agents: []fleet.AgentPod{pod("w-1", false, time.Minute)}},
+		"it is not Ready":      {agents: []fleet.AgentPod{pod("w-1", false, time.Hour)}, want: "since 2026-11-22 11:00 UTC"},
+		"its image is missing": {agents: []fleet.AgentPod{{Node: "w-1", Since: now.Add(-time.Hour), Waiting: "ErrImagePull"}}, want: "since 2026-11-22 11:00 UTC: ErrImagePull"},
+		"there is no pod":      {agents: []fleet.AgentPod{pod("w-2", true, time.Hour)}, want: "no pod"},
+		"the node is new":      {agents: []fleet.AgentPod{}, alter: func(n *fleet.Node) { n.Created = now.Add(-time.Minute) }},
+		"the node is NotReady": {agents: []fleet.AgentPod{}, alter: func(n *fleet.Node) { n.Ready = false }},
+		"the node has Windows": {agents: []fleet.AgentPod{}, alter: func(n *fleet.Node) { n.OS = "windows" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-1", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))}}
-			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			node := fleet.Node{Name: "w-1", OS: "linux", Ready: true, Created: now.Add(-time.Hour)}
 			if test.alter != nil {
 				test.alter(&node)
 			}
-			if got := (Programs{Agents: test.agents, At: now}).AgentProblem(node); got != test.want {
+			if got := AgentProblem(fleet.Programs{Agents: test.agents, At: now}, node); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -3,11 +3,11 @@ package view
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // A node is told of as far as its words are about this very upgrade, and not at all
@@ -18,7 +18,7 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 	}}
 	step := []v1alpha1.StepTime{{Step: v1alpha1.StepUnlocking}}
 	hold := []metav1.Condition{{Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: "NotItsTurn", Message: "others go first"}}
-	var o Objects
+	var s fleet.Snapshot
 	for name, word := range map[string]struct {
 		pool, ordered, reported, kubelet string
 	}{
@@ -27,14 +27,14 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 		"not-asked":    {"web", "old", "old", "v1.34.3"},
 		"not-selected": {"db", "old", "old", "v1.34.3"},
 	} {
-		o.Nodes = append(o.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": word.pool}}})
+		s.Nodes = append(s.Nodes, fleet.Node{Name: name, Labels: map[string]string{"pool": word.pool}})
 		n := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		n.Spec.Upgrade = &v1alpha1.UpgradeReference{Name: "u", UID: word.ordered}
 		n.Status = v1alpha1.NodeUpgradeStatus{
 			Step: v1alpha1.StepIdle, Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: word.reported}, Steps: step,
 			Versions: v1alpha1.NodeVersions{Kubelet: word.kubelet}, Conditions: hold,
 		}
-		o.NodeUpgrades = append(o.NodeUpgrades, n)
+		s.NodeUpgrades = append(s.NodeUpgrades, n)
 	}
 	type row struct {
 		state  State
@@ -42,7 +42,7 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 		steps  int
 	}
 	got := map[string]row{}
-	for _, n := range NewProgress(o, u, plan.Plan{}).Nodes {
+	for _, n := range NewProgress(s, u, plan.Plan{}).Nodes {
 		got[n.Name] = row{n.State, n.Reason, len(n.Steps)}
 	}
 	want := map[string]row{

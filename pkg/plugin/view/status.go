@@ -16,29 +16,31 @@ import (
 
 // NewStatus returns the values of the screen that shows the cluster. The active upgrade
 // and the order of the others are the planner's.
-func NewStatus(o Objects, now time.Time) Status {
-	s := Status{
+func NewStatus(s fleet.Snapshot, now time.Time) Status {
+	v := Status{
 		APIVersion: v1alpha1.GroupVersion.String(),
 		Kind:       "UpgradeStatus",
 		Schedules:  []Schedule{},
-		Policy:     policyOf(o.policy()),
 	}
-	s.Nodes, s.Unmanaged = NewNodes(o)
-	s.Problems = o.Programs.problems(s.Nodes)
-	for i, u := range plan.Queue(o.Snapshot(), now) {
-		s.Approvals = append(s.Approvals, Approvals(u.ClusterUpgrade, o.policy())...)
+	if !s.PolicyUnread {
+		v.Policy = policyOf(s.Policy)
+	}
+	v.Nodes, v.Unmanaged = NewNodes(s)
+	v.Problems = problems(s.Programs, v.Nodes)
+	for i, u := range plan.Queue(s, now) {
+		v.Approvals = append(v.Approvals, Approvals(u.ClusterUpgrade, s.Policy)...)
 		if i == 0 {
-			s.Upgrade = NewUpgrade(u.ClusterUpgrade)
+			v.Upgrade = NewUpgrade(u.ClusterUpgrade)
 			continue
 		}
-		s.Queued = append(s.Queued, u.Name)
+		v.Queued = append(v.Queued, u.Name)
 	}
-	s.Last = NewUpgrade(lastEnded(o.Upgrades))
-	for _, schedule := range o.Schedules {
-		s.Schedules = append(s.Schedules, scheduleOf(schedule))
+	v.Last = NewUpgrade(lastEnded(s.Upgrades))
+	for _, schedule := range s.Schedules {
+		v.Schedules = append(v.Schedules, scheduleOf(schedule))
 	}
-	slices.SortFunc(s.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
-	return s
+	slices.SortFunc(v.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	return v
 }
 
 // lastEnded returns the upgrade that ended last. Nil: none has.
@@ -162,9 +164,6 @@ func approval(u *v1alpha1.ClusterUpgrade, group string) Approval {
 // Forecaster predicts when the nodes of an upgrade go, from our own objects and Nodes
 // alone: all who may see the upgrade see the same forecast.
 type Forecaster struct {
-	// Records say how long nodes took before.
-	Records []v1alpha1.UpgradeRecord
-
 	plan    plan.Plan
 	upgrade string
 	at      time.Time
@@ -180,22 +179,20 @@ const (
 // Plan returns the plan for the upgrade with that name, which is empty where another
 // one is active. changed reports whether the objects are other ones than in the last
 // call.
-func (f *Forecaster) Plan(o Objects, name string, changed bool, now time.Time) plan.Plan {
+func (f *Forecaster) Plan(s fleet.Snapshot, name string, changed bool, now time.Time) plan.Plan {
 	f.stale = f.stale || changed
 	age := now.Sub(f.at)
 	if f.upgrade != name || age < 0 || age >= oldForecast || f.stale && age >= youngForecast {
-		f.plan, f.upgrade, f.at, f.stale = forecast(o, f.Records, name, now), name, now, false
+		f.plan, f.upgrade, f.at, f.stale = forecast(s, name, now), name, now, false
 	}
 	return f.plan
 }
 
-func forecast(o Objects, records []v1alpha1.UpgradeRecord, name string, now time.Time) plan.Plan {
-	u := o.Upgrade(name)
+func forecast(s fleet.Snapshot, name string, now time.Time) plan.Plan {
+	u := s.Upgrade(name)
 	if u == nil || u.Status.Outcome != "" {
 		return plan.Plan{}
 	}
-	s := o.Snapshot()
-	s.Records = records
 	if u.Status.PreflightTime != nil {
 		s.Preflight = &fleet.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
 	}

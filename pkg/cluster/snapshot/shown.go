@@ -190,6 +190,7 @@ func Follow(ctx context.Context, c Clients, first fleet.Snapshot, now func() tim
 // readPrograms reads again and again whether the programs run. While the API server does not
 // answer, what was read last remains.
 func (f *Following) readPrograms(ctx context.Context, c Clients, now func() time.Time, onChange func()) {
+	defer utilruntime.HandleCrashWithContext(ctx)
 	for {
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,9 @@
 package rights_test
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // TestRequestedByIsTheUser checks that the requester in upgrades, freezes and abandonments must
 // be the user who writes it.
@@ -117,6 +120,48 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 		{"nothing approved", editor, made(`"approved":{"upgrade":false}`), allowed},
 		{"a restore", as(t, config, "backup", "backup", "restores"), made(`"approved":{"upgrade":true,"by":"alice"},"ignoreChecks":[{"id":"a","by":"bob"}]`), allowed},
 		{"a status", coordinator(t, config), try{do: "PATCH", at: ours + "/clusterupgrades/decided/status", with: `{"status":{"progress":"1/2"}}`}, allowed},
+	} {
+		if got := row.by.try(t, row.try); got.answer != row.want {
+			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)
+		}
+	}
+}
+
+// TestGatesAreIgnoredByWhoMay checks that an editor does not overrule administrators' gates, and
+// that who may do so can record only their own name.
+func TestGatesAreIgnoredByWhoMay(t *testing.T) {
+	config := install(t)
+	editor, admin := person(t, config, "kubectl-upgrade-edit"), administrator(t, config)
+	kubectl(t, config, "", "create", "clusterrole", "may-ignore-gates", "--verb=ignore-gates,create,patch,get", "--resource=clusterupgrades.kubectl-upgrade.dev")
+	kubectl(t, config, "", "create", "clusterrolebinding", "may-ignore-gates", "--clusterrole=may-ignore-gates", "--user=carol")
+	carol := as(t, config, "carol", "carol")
+	made := func(fields string) try {
+		return try{do: "POST", at: ours + "/clusterupgrades", with: object("ClusterUpgrade", `,"spec":{"version":"v1.34.4",`+fields+`}`)}
+	}
+	changed := func(fields string) try {
+		return try{do: "PATCH", at: ours + "/clusterupgrades/decided", with: `{"spec":{` + fields + `}}`}
+	}
+	const group = `"strategy":{"groups":[{"name":"db","nodeSelector":{"matchLabels":{"pool":"db"}}%s}]}`
+	kubectl(t, config, "", "patch", "clusterupgrade", "decided", "--type=merge", "-p", `{"spec":{"ignoreGates":[{"name":"backup","reason":"known"}]}}`)
+	for _, row := range []struct {
+		what string
+		by   *identity
+		try
+		want string
+	}{
+		{"a gate ignored by an editor", editor, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), byPolicy},
+		{"a gate ignored by an editor, later", editor, changed(`"ignoreGates":[{"name":"backup","reason":"known"},{"name":"alerts","reason":"noise"}]`), byPolicy},
+		{"another reason for an ignored gate", editor, changed(`"ignoreGates":[{"name":"backup","reason":"changed"}]`), byPolicy},
+		{"gates of a group", editor, made(fmt.Sprintf(group, `,"gates":[]`)), byPolicy},
+		{"a group that asks all gates", editor, made(fmt.Sprintf(group, "")), allowed},
+		{"what was ignored already", editor, changed(`"suspend":true`), allowed},
+		{"an ignored gate taken back", editor, changed(`"ignoreGates":[]`), allowed},
+		{"a gate ignored by who may", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise","by":"carol"}]`), allowed},
+		{"a gate ignored by who may, without a name", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), allowed},
+		{"a gate ignored in another's name", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise","by":"alice"}]`), byPolicy},
+		{"gates of a group, by who may", carol, made(fmt.Sprintf(group, `,"gates":["alerts"]`)), allowed},
+		{"a gate ignored by an administrator", admin, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), allowed},
+		{"gates in the policy, by an editor", editor, try{do: "PATCH", at: ours + "/upgradepolicies/cluster", with: `{"spec":{"gates":[]}}`}, noRight},
 	} {
 		if got := row.by.try(t, row.try); got.answer != row.want {
 			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)

@@ -88,6 +88,14 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	IgnoreChecks []IgnoredCheck `json:"ignoreChecks,omitempty"`
 
+	// IgnoreGates are the gates of the UpgradePolicy that the upgrade does not ask. Setting it
+	// needs the verb ignore-gates on clusterupgrades, as strategy.groups[].gates does.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	IgnoreGates []IgnoredGate `json:"ignoreGates,omitempty"`
+
 	// RetryOf is the name of a failed ClusterUpgrade that this one replaces: that one
 	// ends, and nodes that failed in it start again.
 	// +kubebuilder:validation:MaxLength=253

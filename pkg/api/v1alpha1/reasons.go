@@ -44,6 +44,8 @@ const (
 	ReasonOtherRebootManager    Reason = "OtherRebootManager"
 	ReasonPreflight             Reason = "Preflight"
 	ReasonWebhookBackend        Reason = "WebhookBackend"
+	ReasonExternalGateClosed    Reason = "ExternalGateClosed"
+	ReasonExternalGateUnknown   Reason = "ExternalGateUnknown"
 	ReasonReleased              Reason = "Released"
 	ReasonAbandoned             Reason = "Abandoned"
 	ReasonUpgradeInvalid        Reason = "UpgradeInvalid"

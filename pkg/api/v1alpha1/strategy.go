@@ -139,6 +139,13 @@ type NodeGroup struct {
 	// spec.approved.groups names it. Default: NotRequired.
 	// +optional
 	Approval Approval `json:"approval,omitempty"`
+	// Gates are the names of the UpgradePolicy's gates that nodes of the group wait for.
+	// Absent: all of them; an empty list: none.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +optional
+	Gates []string `json:"gates,omitzero"`
 
 	Pace `json:",inline"`
 }

@@ -80,6 +80,14 @@ type UpgradePolicySpec struct {
 	// +optional
 	RebootManagers []DaemonSetReference `json:"rebootManagers,omitempty"`
 
+	// Gates are asked before a node may take its slot. All have to be open, but for those that
+	// its group or its upgrade leaves out.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Gates []Gate `json:"gates,omitempty"`
+
 	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and their
 	// ClusterUpgrades if the coordinator created them.
 	// +kubebuilder:default=20
@@ -182,6 +190,13 @@ type UpgradePolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Offered []OfferedVersion `json:"offered,omitempty"`
+
+	// Gates are the last answers to the questions of spec.gates, while an upgrade is active.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Gates []GateStatus `json:"gates,omitempty"`
 
 	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
 	// while the API server refuses a write of the coordinator; AutomaticHeld while no

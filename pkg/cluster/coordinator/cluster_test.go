@@ -27,6 +27,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
@@ -200,6 +201,8 @@ func (c *cluster) startCoordinator(name string) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
 	log := slog.New(slog.NewTextHandler(c.Output(), nil)).With("coordinator", name)
+	gates, err := gate.NewClients(config, clients.CoreV1())
+	c.must(err)
 	one := coordinator.New(coordinator.Clients{
 		Kube: clients, Ours: ours, Log: log, Events: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: name}),
 		Access: config, Check: func(f preflight.Facts) []v1alpha1.Finding {
@@ -208,7 +211,7 @@ func (c *cluster) startCoordinator(name string) {
 			}
 			return c.check(f)
 		},
-		RequirePolicy: c.requirePolicy,
+		RequirePolicy: c.requirePolicy, AskGate: gates.Ask,
 	})
 	ctx, stop := context.WithCancel(c.Context())
 	ended := make(chan error, 1)

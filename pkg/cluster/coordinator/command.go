@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
@@ -80,11 +81,16 @@ func runProgram(ctx context.Context, version string, o options) error {
 	if err != nil {
 		return err
 	}
+	gates, err := gate.NewClients(access, clients.CoreV1())
+	if err != nil {
+		return err
+	}
 	c := New(Clients{
 		RequirePolicy: o.needsPolicy,
 
 		Kube: clients, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
 		Watchdog: program.ExitingWatchdog("the coordinator"), Metrics: observed, Version: version, ClockAhead: clock.Ahead,
+		AskGate: gates.Ask,
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

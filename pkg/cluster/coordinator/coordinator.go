@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
@@ -52,6 +54,8 @@ type Coordinator struct {
 	metrics    *metrics.Metrics
 	version    string
 	clockAhead func() time.Duration
+	askGate    func(context.Context, v1alpha1.Gate) gate.Answer
+	gates      *gate.Keeper
 
 	holders   map[fleet.Owner]holder // the nodes that hold slots
 	holdersAt time.Time              // when that was noted
@@ -83,6 +87,8 @@ type Clients struct {
 	// ClockAhead returns by how much this host's clock is ahead of the API server's, if that is
 	// too much to judge windows. Nil: it is not compared.
 	ClockAhead func() time.Duration
+	// AskGate asks a gate of the policy.
+	AskGate func(context.Context, v1alpha1.Gate) gate.Answer
 	// Version is the version of this program.
 	Version string
 }
@@ -93,7 +99,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy,
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, writers: writers, readFor: map[string]bool{},
 	}
 }
 
@@ -109,6 +115,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		return err
 	}
 	c.queue, c.reader, c.offers = queue, reader, newOffers(c.log, c.metrics, planAgain)
+	c.gates = gate.NewKeeper(c.askGate, planAgain, time.Now)
 	if !reader.Start(ctx) {
 		return nil
 	}
@@ -116,11 +123,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if policy := reader.Policy(); policy != nil {
 		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
 	}
-	polling := make(chan struct{})
-	go func() {
-		defer close(polling)
-		c.offers.poll(ctx)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { c.offers.poll(ctx) })
+	beside.Go(func() { c.gates.Run(ctx) })
 	go func() {
 		<-ctx.Done()
 		queue.ShutDown()
@@ -128,7 +133,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	for c.syncNext(ctx) {
 	}
 	stop()
-	<-polling
+	beside.Wait()
 	c.checks.group.Wait()
 	return nil
 }
@@ -197,11 +202,13 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if policyErr == nil {
 		s.Source = c.offers.follow(policy.Spec.Source)
 		s.Policy = observePolicy(policy, s, c.failing, now)
+		noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
 	}
 	reaps := c.noteHolders(s, now)
 	p := c.planWithChecks(ctx, s, now)
 	if s.Policy != nil {
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
+		c.followGates(policy, p)
 	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
@@ -215,6 +222,15 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
 	return earliest(p.Next, schedulesChange, reaps, clockAgain), err
+}
+
+// followGates has the policy's gates asked while the plan needs them.
+func (c *Coordinator) followGates(policy *v1alpha1.UpgradePolicy, p plan.Plan) {
+	var asked []v1alpha1.Gate
+	if p.AskGates {
+		asked = policy.Spec.Gates
+	}
+	c.gates.Follow(asked, policy.Status.Gates)
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did

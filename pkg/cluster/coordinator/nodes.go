@@ -19,8 +19,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // writers is how many NodeUpgrades are written at a time, but by Steps.
@@ -230,47 +228,3 @@ func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now
 	}
 	return part
 }
-
-// Driver runs a coordinator one plan at a time, for a caller that has its own clock and
-// fills the caches itself. Coordinator.Run does the same with watches and a queue.
-type Driver struct {
-	coordinator *Coordinator
-	source      fleet.Source
-}
-
-// NewDriver returns the Driver of a coordinator that has not begun. It writes one object
-// after the other.
-func NewDriver(clients Clients) (*Driver, error) {
-	c := New(clients)
-	reader, err := snapshot.NewReader(c.kube, c.ours, func() {})
-	if err != nil {
-		return nil, err
-	}
-	c.reader, c.queue, c.writers = reader, ignored{}, 1
-	c.offers = newOffers(c.log, c.metrics, func() {})
-	return &Driver{coordinator: c}, nil
-}
-
-// Caches returns the stores to fill before Sync.
-func (s *Driver) Caches() snapshot.Caches { return s.coordinator.reader.Caches() }
-
-// Offer sets what the policy's source offers.
-func (s *Driver) Offer(source fleet.Source) { s.source = source }
-
-// Sync makes a plan and carries it out. It returns when to do so again even if nothing
-// changes.
-func (s *Driver) Sync(ctx context.Context, now time.Time) (again *time.Time, err error) {
-	if policy := s.coordinator.reader.Policy(); policy != nil {
-		s.coordinator.offers.last.Store(&reading{source: policy.Spec.Source, said: s.source})
-	}
-	return s.coordinator.sync(ctx, now)
-}
-
-// ignored is a queue whose items are dropped.
-type ignored struct {
-	workqueue.TypedRateLimitingInterface[string]
-}
-
-func (ignored) Add(string) {}
-
-func (ignored) AddAfter(string, time.Duration) {}

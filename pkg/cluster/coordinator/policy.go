@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
@@ -72,6 +73,19 @@ func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing str
 	return policy
 }
 
+// noteGates sets the answers of gates. While nothing changes, it keeps the times that are stored, so
+// that they are not written every ten seconds.
+func noteGates(policy *v1alpha1.UpgradePolicy, answers []v1alpha1.GateStatus) {
+	for i := range answers {
+		one := &answers[i]
+		was := policy.GateStatus(one.Name)
+		if was != nil && was.State == one.State && was.Message == one.Message && one.AskedTime.Sub(was.AskedTime.Time) < gate.RefreshAfter {
+			one.SinceTime, one.AskedTime = was.SinceTime, was.AskedTime
+		}
+	}
+	policy.Status.Gates = answers
+}
+
 // noteAutomatic sets the condition that says why no automatic patch can be chosen.
 func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold fleet.Hold, now time.Time) {
 	if !hold.Holds() {
@@ -90,6 +104,9 @@ func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
 		if _, err := spec.NodeSelector.AsSelector(); err != nil {
 			return v1alpha1.ReasonPolicyInvalid, fmt.Errorf("spec.nodeSelector: %w", err)
 		}
+	}
+	if err := gate.Check(spec.Gates); err != nil {
+		return v1alpha1.ReasonPolicyInvalid, err
 	}
 	return v1alpha1.ReasonSourceInvalid, source.Check(spec.Source)
 }

@@ -33,6 +33,7 @@ type cluster struct {
 	apiServers, etcd []fleet.StaticPod
 	snapshotTaken    bool       // etcd has a snapshot for the target, or needs none
 	held             fleet.Hold // the hold of people on the whole upgrade
+	gates            []v1alpha1.Gate
 	webhooks         webhooks
 	checks           checks
 	windows          *windows
@@ -46,7 +47,7 @@ type cluster struct {
 func newCluster(r *reading, t *target) *cluster {
 	c := &cluster{
 		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
-		slots: r.snapshot.Slots, apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
+		slots: r.snapshot.Slots, gates: r.policySpec().Gates, apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
 	}
 	upgrade := &v1alpha1.ClusterUpgrade{}
 	strategy := upgrade.Resolve(r.policySpec().Strategy)
@@ -120,6 +121,7 @@ type group struct {
 	name     string
 	pace     v1alpha1.Pace
 	approval v1alpha1.Approval
+	gates    []string // the gates that its nodes ask; nil: all
 	selector labels.Selector
 	limit    int // 0: only the whole budget counts
 }
@@ -133,7 +135,7 @@ func newGroups(strategy v1alpha1.Strategy) []*group {
 		if err != nil {
 			selector = labels.Nothing()
 		}
-		list = append(list, &group{name: g.Name, pace: g.Pace.Or(strategy.Pace), approval: g.Approval, selector: selector})
+		list = append(list, &group{name: g.Name, pace: g.Pace.Or(strategy.Pace), approval: g.Approval, gates: g.Gates, selector: selector})
 	}
 	return append(list, &group{name: "", pace: strategy.Pace, selector: labels.Everything()})
 }

@@ -57,6 +57,8 @@ type script struct{ *sim }
 //	hangs NODE | wakes NODE      its agent stops; continues
 //	drop SLOT                    a person deletes the Lease
 //	slots                        prints the Leases
+//	gate NAME [at=POINT,…]       adds a gate to the policy
+//	answer NAME STATE MESSAGE    sets its answer; STATE none: it has not been asked
 //	managed                      prints whose NodeUpgrade says that it is managed
 //	slow                         pulls and snapshots take a step of their own
 //	snapshots                    prints which nodes must take one, and which one is recorded
@@ -150,6 +152,14 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "strategy":
 		s.policy().Spec.Strategy.Groups = groups(option["groups"])
 		return setStrategy(&s.policy().Spec.Strategy, option)
+	case "gate":
+		gate := v1alpha1.Gate{Name: args[0]}
+		for point := range strings.FieldsFuncSeq(option["at"], func(r rune) bool { return r == ',' }) {
+			gate.At = append(gate.At, v1alpha1.GatePoint(point))
+		}
+		s.policy().Spec.Gates = append(s.policy().Spec.Gates, gate)
+	case "answer":
+		s.answer(args[0], v1alpha1.GateState(args[1]), strings.Join(args[2:], " "))
 	case "delete-policy":
 		s.Policy = nil
 	case "offered":
@@ -217,6 +227,16 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return fmt.Errorf("no such command")
 	}
 	return nil
+}
+
+// answer sets the answer of a gate from now on; none: it has not been asked.
+func (s *script) answer(name string, state v1alpha1.GateState, message string) {
+	status := &s.policy().Status
+	status.Gates = slices.DeleteFunc(status.Gates, func(g v1alpha1.GateStatus) bool { return g.Name == name })
+	if state != "none" {
+		now := metav1.NewTime(s.now)
+		status.Gates = append(status.Gates, v1alpha1.GateStatus{Name: name, State: state, Message: message, SinceTime: now, AskedTime: now})
+	}
 }
 
 func (s *script) printSnapshots(out *strings.Builder) {
@@ -417,6 +437,9 @@ func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	}
 	if id, ok := option["check"]; ok {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, v1alpha1.IgnoredCheck{ID: id})
+	}
+	if name, ok := option["ignore-gate"]; ok {
+		u.Spec.IgnoreGates = append(u.Spec.IgnoreGates, v1alpha1.IgnoredGate{Name: name, Reason: "known"})
 	}
 	switch name := option["approved"]; name {
 	case "":

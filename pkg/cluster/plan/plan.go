@@ -39,6 +39,8 @@ type Plan struct {
 	// Findings are the results of the last preflight run for the upgrade, those that
 	// block first.
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`
+	// Gates are the policy's gates with their last answers, if there is an upgrade.
+	Gates []GateAnswer `json:"gates,omitempty"`
 	// Create is an upgrade that the policy's `automatic` asks for.
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
 	// AutomaticHold is why `automatic` creates no patch, if the versions that run do not let
@@ -58,6 +60,8 @@ type Plan struct {
 	// written before the upgrade's status.
 	Records []v1alpha1.UpgradeRecord      `json:"-"`
 	Policy  *v1alpha1.UpgradePolicyStatus `json:"-"`
+	// AskGates asks for answers of the policy's gates, again and again.
+	AskGates bool `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
 	// NeedsPreflight asks for a new report, and PreflightKey is its key. No other node
@@ -170,7 +174,9 @@ func (p *planner) plan() Plan {
 	p.addStatuses(&out)
 	if p.cluster.target != nil {
 		out.Target = p.cluster.target.ClusterUpgrade
+		out.Gates = Gates(p.cluster.reading.snapshot.Policy, p.cluster.target.Spec)
 	}
+	out.AskGates = p.cluster.asksGates()
 	out.Slots = p.cluster.slotPlan(p.verdicts)
 	out.Next = p.next(out.Nodes)
 	return out
@@ -190,6 +196,12 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	for _, m := range p.cluster.reading.snapshot.RebootManagers {
 		if m.Since != nil {
 			overdue := m.Since.Add(lockLimit)
+			p.wake.at(&overdue)
+		}
+	}
+	if p.cluster.reading.snapshot.Policy != nil {
+		for _, gate := range p.cluster.reading.snapshot.Policy.Status.Gates {
+			overdue := gate.SinceTime.Add(stuckAfter)
 			p.wake.at(&overdue)
 		}
 	}

@@ -158,7 +158,7 @@ func newPrediction(decided *planner) *prediction {
 	}
 	c := p.cluster
 	c.medians() // computed now, while c still has all nodes
-	c.brief, c.checks = true, decided.survey.futureChecks()
+	c.brief, c.checks, c.gates = true, decided.survey.futureChecks(), c.askedGates()
 	c.writeSlots(decided.cluster.slotPlan(decided.verdicts))
 	for i, n := range decided.cluster.nodes {
 		p.addCurrent(n, decided.verdicts[i])

@@ -91,7 +91,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
 			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
-			IgnoreChecks: u.Spec.IgnoreChecks, EtcdSnapshot: u.Status.EtcdSnapshot,
+			IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},
 		Piece: int32(number), Pieces: int32(of), //nolint:gosec // a piece has hundreds of nodes
 	}

@@ -4,6 +4,7 @@ package plan
 type survey struct {
 	cluster          *cluster
 	begun            bool    // a node has begun this upgrade
+	tookSlot         bool    // a node has taken a slot in this upgrade
 	pass1            bool    // control planes are not all at the version yet
 	oldAPIServer     string  // a node whose apiserver is not at the version yet
 	failed           *node   // the first that failed, if that stops the others
@@ -44,6 +45,7 @@ func newSurvey(c *cluster) *survey {
 			failures++
 		}
 		s.begun = s.begun || busy || n.lease != nil || n.ControlPlane && n.kubeadmDone
+		s.tookSlot = s.tookSlot || c.target != nil && c.target.hadSlot(n)
 		s.pass1 = s.pass1 || n.ControlPlane && !n.kubeadmDone
 		if s.ahead[n.group] == nil && c.holdsUpGroups(n, busy) {
 			s.ahead[n.group] = n
@@ -57,7 +59,9 @@ func newSurvey(c *cluster) *survey {
 	}
 	s.oldAPIServer = c.findOldAPIServer()
 	s.pass1 = s.pass1 || s.oldAPIServer != ""
-	s.begun = s.begun || c.target != nil && c.target.forLateNodes
+	if c.target != nil && c.target.forLateNodes {
+		s.begun, s.tookSlot = true, true
+	}
 	s.first = c.firstControlPlane()
 	s.snapshotNode = s.chooseEtcdSnapshotNode()
 	return s

@@ -36,6 +36,7 @@ type apply struct {
 	request             request.Upgrade
 	startTime, timeZone string
 	ignoreChecks        []string
+	ignoreGates         []string
 	yes, detach         bool
 }
 
@@ -62,12 +63,13 @@ a person to continue; 4 --timeout was exceeded.`,
   kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
   kubectl upgrade apply v1.35 --method SoftReboot
   kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it any more, ticket 4711"
+  kubectl upgrade apply v1.34.5 --ignore-gate alerts="the alert is about the bug that this patch fixes"
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
 		ValidArgsFunction: p.complete(versionsOnOffer),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.request.Version = args[0]
-			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check"} {
+			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check", "ignore-gate"} {
 				if cmd.Flags().Changed(name) {
 					a.request.Flags = append(a.request.Flags, "--"+name)
 				}
@@ -87,6 +89,7 @@ a person to continue; 4 --timeout was exceeded.`,
 	flags.StringVar(&a.request.Method, "method", "", "Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
+	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil, "Do not wait for the UpgradePolicy's gate NAME: NAME=REASON, which is recorded. It needs the verb ignore-gates. May be given several times.")
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
 	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")
@@ -122,6 +125,9 @@ func (a *apply) readFlags(in *time.Location) error {
 	if a.request.IgnoreChecks, err = ignoredChecks(a.ignoreChecks); err != nil {
 		return err
 	}
+	if a.request.IgnoreGates, err = ignoredGates(a.ignoreGates); err != nil {
+		return err
+	}
 	if a.startTime != "" {
 		at, err := parseTime("start-time", a.startTime, in)
 		if err != nil {
@@ -143,6 +149,9 @@ func (a *apply) run(ctx context.Context) error {
 	}
 	shot, err := a.takeSnapshot(ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.request.CheckGates(shot.Policy); err != nil {
 		return err
 	}
 	a.supposeManaged(&shot.Snapshot)
@@ -246,7 +255,7 @@ func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alph
 	}
 	if a.mode == dryRunNone {
 		reader.sign(ctx, u)
-		reader.signChecks(ctx, u)
+		reader.signIgnored(ctx, u)
 	}
 	created, err := reader.kinds.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: a.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {

@@ -38,6 +38,24 @@ func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
 	return checks, nil
 }
 
+// ignoredGates reads the values of --ignore-gate: NAME=REASON. Each gate is in the result once.
+func ignoredGates(values []string) ([]v1alpha1.IgnoredGate, error) {
+	var gates []v1alpha1.IgnoredGate
+	for _, value := range values {
+		name, reason, _ := strings.Cut(value, "=")
+		reason = strings.TrimSpace(reason)
+		if err := checkLength("ignore-gate", reason); err != nil {
+			return nil, err
+		}
+		if name == "" || reason == "" {
+			return nil, fmt.Errorf("--ignore-gate=%s: must be NAME=REASON", value)
+		}
+		gates = slices.DeleteFunc(gates, func(g v1alpha1.IgnoredGate) bool { return g.Name == name })
+		gates = append(gates, v1alpha1.IgnoredGate{Name: name, Reason: reason})
+	}
+	return gates, nil
+}
+
 // noSuchCheck returns the error for an id that no check has: a typing error would ignore
 // nothing, and would be kept in the record.
 func noSuchCheck(id string) error {

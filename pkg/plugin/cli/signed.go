@@ -27,14 +27,17 @@ func (r *reader) sign(ctx context.Context, object metav1.Object) {
 	}
 }
 
-// signChecks writes the user's name into the checks that the upgrade ignores.
-func (r *reader) signChecks(ctx context.Context, u *v1alpha1.ClusterUpgrade) {
-	if len(u.Spec.IgnoreChecks) == 0 {
+// signIgnored writes the user's name into the checks and gates that the upgrade ignores.
+func (r *reader) signIgnored(ctx context.Context, u *v1alpha1.ClusterUpgrade) {
+	if len(u.Spec.IgnoreChecks)+len(u.Spec.IgnoreGates) == 0 {
 		return
 	}
 	user := r.user(ctx)
 	for i := range u.Spec.IgnoreChecks {
 		u.Spec.IgnoreChecks[i].By = user
+	}
+	for i := range u.Spec.IgnoreGates {
+		u.Spec.IgnoreGates[i].By = user
 	}
 }
 

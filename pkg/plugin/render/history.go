@@ -51,9 +51,7 @@ func HistoryPage(e view.Ended, o Options) string {
 	if e.RetryOf != "" {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
 	}
-	if len(e.IgnoreChecks) > 0 {
-		lines = append(lines, titled("Ignored:", cell{ignoredChecks(e.IgnoreChecks), yellow}))
-	}
+	lines = append(lines, ignoredRows(e.IgnoreChecks, e.IgnoreGates)...)
 	if s := e.EtcdSnapshot; s != nil {
 		lines = append(lines, titled("Snapshot:", cell{fmt.Sprintf("of etcd, on %s: %s, %s", s.Node, s.Path, s.Digest), plain}))
 	}
@@ -86,21 +84,6 @@ func HistoryPage(e view.Ended, o Options) string {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("The record holds %d of %d nodes.", len(e.Record), e.Nodes.Total), plain})
 	}
 	return b.String()
-}
-
-// ignoredChecks returns the checks, such as "bare-pod (batch jobs), single-replica".
-func ignoredChecks(checks []v1alpha1.IgnoredCheck) string {
-	texts := make([]string, len(checks))
-	for i, check := range checks {
-		texts[i] = check.ID
-		if check.Reason != "" {
-			texts[i] += " (" + check.Reason + ")"
-		}
-		if check.By != "" {
-			texts[i] += " by " + check.By
-		}
-	}
-	return strings.Join(texts, ", ")
 }
 
 // ending returns how the upgrade of the node ended.

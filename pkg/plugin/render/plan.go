@@ -71,6 +71,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	if p.Create != nil {
 		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
 	}
+	rows = append(rows, gateRows(p.Gates, o)...)
 	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
 	if p.Next != nil {
 		rows = append(rows, titled("Valid:", cell{"until " + o.when(*p.Next) + ", unless the cluster changes earlier", plain}))

@@ -81,8 +81,9 @@ func headline(s view.Status, o Options) [][2]cell {
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
 	}
-	if len(u.IgnoreChecks) > 0 {
-		rows = append(rows, titled("Ignored:", cell{ignoredChecks(u.IgnoreChecks), yellow}))
+	rows = append(rows, ignoredRows(u.IgnoreChecks, u.IgnoreGates)...)
+	if s.Policy != nil {
+		rows = append(rows, gateRows(s.Policy.Gates, o)...)
 	}
 	if len(s.Queued) > 0 {
 		rows = append(rows, titled("Queued:", cell{strings.Join(s.Queued, ", "), plain}))

@@ -34,7 +34,7 @@ type Report struct {
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	Images       []v1alpha1.Image        `json:"images,omitempty"`
 	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
-	// Notes say what is not known.
+	// Notes say what is not known, and what else a reader should know.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -264,6 +264,14 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
+	b.noteGates(r.IgnoreGates)
+}
+
+// noteGates notes the gates that the upgrade did not wait for.
+func (b *builder) noteGates(gates []v1alpha1.IgnoredGate) {
+	for _, g := range gates {
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf("The upgrade did not wait for gate %s: %s (%s).", g.Name, g.Reason, cmp.Or(g.By, "by whom is not known")))
+	}
 }
 
 func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
@@ -285,6 +293,7 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	}
 	b.report.Upgrade.Reason, b.report.Upgrade.Message = u.Status.Explain()
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
+	b.noteGates(u.Spec.IgnoreGates)
 	b.report.Findings, b.report.Images = u.Status.Findings, u.Status.Images
 	if at := u.Status.PreflightTime; at != nil {
 		b.report.FindingsTime = utc(&at.Time)

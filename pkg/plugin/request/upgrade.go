@@ -25,6 +25,7 @@ type Upgrade struct {
 	Method         string
 	IgnoreWindows  bool
 	IgnoreChecks   []v1alpha1.IgnoredCheck
+	IgnoreGates    []v1alpha1.IgnoredGate
 	Retry          bool     // it takes the place of the upgrade that failed
 	Flags          []string // the flags that were given for the fields above, such as --method
 }
@@ -61,8 +62,29 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
 		"--ignore-windows":  r.IgnoreWindows == spec.IgnoreWindows,
 		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
+		"--ignore-gate":     !slices.ContainsFunc(r.IgnoreGates, func(g v1alpha1.IgnoredGate) bool { return !spec.IgnoresGate(g.Name) }),
 	}
 	return slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return agrees[flag] })
+}
+
+// CheckGates returns an error for a gate to ignore that the policy, which may be nil, does not have.
+func (r Upgrade) CheckGates(policy *v1alpha1.UpgradePolicy) error {
+	var names []string
+	if policy != nil {
+		for _, g := range policy.Spec.Gates {
+			names = append(names, g.Name)
+		}
+	}
+	for _, g := range r.IgnoreGates {
+		switch {
+		case slices.Contains(names, g.Name):
+		case len(names) == 0:
+			return fmt.Errorf("--ignore-gate=%s: UpgradePolicy %s has no gates", g.Name, v1alpha1.PolicyName)
+		default:
+			return fmt.Errorf("--ignore-gate=%s: UpgradePolicy %s has no such gate; it has %s", g.Name, v1alpha1.PolicyName, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 // Object returns the ClusterUpgrade to create for the request.
@@ -71,7 +93,7 @@ func (r Upgrade) Object(s fleet.Snapshot, to version.Version, at time.Time) (*v1
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks,
+			Version: to.String(), IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
 			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(r.Method)},
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -48,6 +49,7 @@ type Upgrade struct {
 	RequestedBy string `json:"requestedBy,omitempty"`
 	People
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
+	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }
@@ -162,6 +164,8 @@ type Policy struct {
 	Version string `json:"version,omitempty"`
 	// Source is the address of the folder of images.
 	Source string `json:"source,omitempty"`
+	// Gates are those of the policy, while an upgrade is active.
+	Gates []plan.GateAnswer `json:"gates,omitempty"`
 	// Problems are why the policy, or the source, cannot be understood.
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -231,6 +235,7 @@ type Ended struct {
 	// RetryOf is the failed upgrade whose place it took.
 	RetryOf      string                  `json:"retryOf,omitempty"`
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
+	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
 	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
 	// Record is set where the history is that of one upgrade.
 	Record []v1alpha1.NodeRecord `json:"record,omitempty"`

@@ -31,6 +31,9 @@ func NewStatus(s fleet.Snapshot, now time.Time) Status {
 		v.Approvals = append(v.Approvals, Approvals(u.ClusterUpgrade, s.Policy)...)
 		if i == 0 {
 			v.Upgrade = NewUpgrade(u.ClusterUpgrade)
+			if v.Policy != nil {
+				v.Policy.Gates = plan.Gates(s.Policy, u.Spec)
+			}
 			continue
 		}
 		v.Queued = append(v.Queued, u.Name)
@@ -73,6 +76,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 		People:         People{ApprovedBy: u.Spec.Approved.By},
 		IgnoreChecks:   u.Spec.IgnoreChecks,
+		IgnoreGates:    u.Spec.IgnoreGates,
 	}
 	v.Changed, v.ChangedBy = u.Changed()
 	v.Reason, v.Message = u.Status.Explain()

@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Interval is the time between an answer and the next question.
+const Interval = 10 * time.Second
+
+// RefreshAfter is how old the time of an answer may become in the policy's status while nothing
+// changes.
+const RefreshAfter = time.Minute
+
+// Keeper asks gates again and again while an upgrade is active, and keeps the answers.
+type Keeper struct {
+	ask      func(context.Context, v1alpha1.Gate) Answer
+	onAnswer func()
+	now      func() time.Time
+
+	mu     sync.Mutex
+	asking map[string]*asked     // by name; none while no upgrade is active
+	before []v1alpha1.GateStatus // answers of an earlier leader: since when a gate is in its state
+	wake   chan struct{}         // signals that asking has changed
+}
+
+// asked is a gate with its last answer.
+type asked struct {
+	gate   v1alpha1.Gate
+	status *v1alpha1.GateStatus // nil: there is no answer yet
+	flying bool                 // it is being asked
+	toldAt time.Time            // when onAnswer was called last
+}
+
+// NewKeeper returns a Keeper that asks by ask, and calls onAnswer after an answer that differs from
+// the one before.
+func NewKeeper(ask func(context.Context, v1alpha1.Gate) Answer, onAnswer func(), now func() time.Time) *Keeper {
+	return &Keeper{ask: ask, onAnswer: onAnswer, now: now, asking: map[string]*asked{}, wake: make(chan struct{}, 1)}
+}
+
+// Follow has the gates asked from now on; none: no upgrade is active. before are the answers that
+// the policy has.
+func (k *Keeper) Follow(gates []v1alpha1.Gate, before []v1alpha1.GateStatus) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	news := false
+	asking := make(map[string]*asked, len(gates))
+	for _, g := range gates {
+		if was := k.asking[g.Name]; was != nil && reflect.DeepEqual(was.gate, g) {
+			asking[g.Name] = was
+			continue
+		}
+		asking[g.Name], news = &asked{gate: g}, true
+	}
+	if news {
+		k.before = before
+		select {
+		case k.wake <- struct{}{}:
+		default: // already signalled
+		}
+	}
+	k.asking = asking
+}
+
+// Answers returns the last answer of each gate that is asked and has been answered, in the order of
+// gates.
+func (k *Keeper) Answers(gates []v1alpha1.Gate) []v1alpha1.GateStatus {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var list []v1alpha1.GateStatus
+	for _, g := range gates {
+		if one := k.asking[g.Name]; one != nil && one.status != nil && reflect.DeepEqual(one.gate, g) {
+			list = append(list, *one.status)
+		}
+	}
+	return list
+}
+
+// Run asks until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		for _, one := range k.due() {
+			running.Go(func() { k.question(ctx, one) })
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-k.wake:
+		}
+	}
+}
+
+// AskDue asks the gates that are due, one after the other.
+func (k *Keeper) AskDue(ctx context.Context) {
+	for _, one := range k.due() {
+		k.question(ctx, one)
+	}
+}
+
+// Due returns when the next question is due. Nil: no gate is asked.
+func (k *Keeper) Due() *time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var first *time.Time
+	for _, one := range k.asking {
+		at := k.now()
+		if one.status != nil {
+			at = one.status.AskedTime.Add(Interval)
+		}
+		if first == nil || at.Before(*first) {
+			first = &at
+		}
+	}
+	return first
+}
+
+// due returns the gates whose next question is due. They are not due again before they are answered.
+func (k *Keeper) due() []*asked {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var list []*asked
+	for _, one := range k.asking {
+		if !one.flying && (one.status == nil || k.now().Sub(one.status.AskedTime.Time) >= Interval) {
+			one.flying = true
+			list = append(list, one)
+		}
+	}
+	slices.SortFunc(list, func(a, b *asked) int { return strings.Compare(a.gate.Name, b.gate.Name) })
+	return list
+}
+
+// question asks a gate, and keeps the answer.
+func (k *Keeper) question(ctx context.Context, one *asked) {
+	answer := k.ask(ctx, one.gate)
+	if ctx.Err() != nil {
+		return
+	}
+	if k.keep(one, answer) {
+		k.onAnswer()
+	}
+}
+
+// keep stores an answer, and reports whether it is news, or RefreshAfter has passed since the last.
+func (k *Keeper) keep(one *asked, answer Answer) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := metav1.NewTime(k.now().UTC().Truncate(time.Second))
+	status := &v1alpha1.GateStatus{Name: one.gate.Name, State: answer.State, Message: answer.Message, SinceTime: now, AskedTime: now}
+	was := one.status
+	if was == nil {
+		was = k.earlier(status)
+	}
+	if was != nil && was.State == status.State {
+		status.SinceTime = was.SinceTime
+	}
+	news := one.status == nil || was.State != status.State || was.Message != status.Message || now.Sub(one.toldAt) >= RefreshAfter
+	if news {
+		one.toldAt = now.Time
+	}
+	one.status, one.flying = status, false
+	return news
+}
+
+// earlier returns the answer of an earlier leader to the same gate, if that is not long ago.
+func (k *Keeper) earlier(status *v1alpha1.GateStatus) *v1alpha1.GateStatus {
+	for i := range k.before {
+		if one := &k.before[i]; one.Name == status.Name && status.AskedTime.Sub(one.AskedTime.Time) < 2*RefreshAfter {
+			return one
+		}
+	}
+	return nil
+}

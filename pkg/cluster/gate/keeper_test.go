@@ -1,0 +1,157 @@
+package gate_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
+)
+
+// asker answers, and notes what it was asked when.
+type asker struct {
+	sync.Mutex
+	began  time.Time
+	asked  map[string][]time.Duration
+	answer map[string]gate.Answer
+	lasts  map[string]time.Duration
+	told   int
+}
+
+func (a *asker) ask(ctx context.Context, g v1alpha1.Gate) gate.Answer {
+	a.Lock()
+	a.asked[g.Name] = append(a.asked[g.Name], time.Since(a.began))
+	answer, lasts := a.answer[g.Name], a.lasts[g.Name]
+	a.Unlock()
+	select {
+	case <-time.After(lasts):
+	case <-ctx.Done():
+	}
+	return answer
+}
+
+func (a *asker) tell() {
+	a.Lock()
+	defer a.Unlock()
+	a.told++
+}
+
+func (a *asker) set(name string, state v1alpha1.GateState, message string) {
+	a.Lock()
+	defer a.Unlock()
+	a.answer[name] = gate.Answer{State: state, Message: message}
+}
+
+// keep runs a Keeper in a bubble of synctest.
+func keep(t *testing.T, test func(t *testing.T, a *asker, k *gate.Keeper)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a := &asker{began: time.Now(), asked: map[string][]time.Duration{}, answer: map[string]gate.Answer{}, lasts: map[string]time.Duration{}}
+		k := gate.NewKeeper(a.ask, a.tell, time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); k.Run(ctx) }()
+		test(t, a, k)
+		cancel()
+		<-done
+	})
+}
+
+func gates(names ...string) (list []v1alpha1.Gate) {
+	for _, name := range names {
+		list = append(list, v1alpha1.Gate{Name: name})
+	}
+	return list
+}
+
+// TestKeeperAsksWhileActive checks that gates are asked every ten seconds, a slow one does not
+// delay the others, and nothing is asked before or after.
+func TestKeeperAsksWhileActive(t *testing.T) {
+	keep(t, func(t *testing.T, a *asker, k *gate.Keeper) {
+		a.set("fast", v1alpha1.GateOpen, "x")
+		a.set("slow", v1alpha1.GateOpen, "y")
+		a.lasts["slow"] = 25 * time.Second
+		time.Sleep(time.Minute)
+		if len(a.asked) > 0 || k.Due() != nil {
+			t.Fatalf("asked %v without an upgrade", a.asked)
+		}
+		k.Follow(gates("slow", "fast"), nil)
+		if got := k.Answers(gates("slow", "fast")); len(got) > 0 {
+			t.Fatalf("there are answers before a question: %v", got)
+		}
+		time.Sleep(39 * time.Second)
+		second := time.Second
+		if want := []time.Duration{60 * second, 70 * second, 80 * second, 90 * second}; !slices.Equal(a.asked["fast"], want) {
+			t.Errorf("fast was asked at %v, want %v", a.asked["fast"], want)
+		}
+		if want := []time.Duration{60 * second, 95 * second}; !slices.Equal(a.asked["slow"], want) {
+			t.Errorf("slow was asked at %v, want %v", a.asked["slow"], want)
+		}
+		k.Follow(nil, nil)
+		time.Sleep(time.Hour)
+		if len(a.asked["fast"]) != 4 || len(k.Answers(gates("slow", "fast"))) > 0 {
+			t.Errorf("after the upgrade fast was asked at %v, and the answers are %v", a.asked["fast"], k.Answers(gates("slow", "fast")))
+		}
+	})
+}
+
+// TestKeeperSaysSinceWhen checks since when a gate is in its state, also after a change of leader,
+// that changes are told, and that a changed gate has no answer.
+func TestKeeperSaysSinceWhen(t *testing.T) {
+	keep(t, func(t *testing.T, a *asker, k *gate.Keeper) {
+		before := time.Now().Add(-time.Hour).UTC()
+		earlier := func(asked time.Time) []v1alpha1.GateStatus {
+			return []v1alpha1.GateStatus{{Name: "g", State: v1alpha1.GateClosed, SinceTime: metav1.NewTime(before), AskedTime: metav1.NewTime(asked)}}
+		}
+		status := func() v1alpha1.GateStatus {
+			t.Helper()
+			list := k.Answers(gates("g"))
+			if len(list) != 1 {
+				t.Fatalf("answers: %v", list)
+			}
+			return list[0]
+		}
+		a.set("g", v1alpha1.GateClosed, "2 alerts")
+		k.Follow(gates("g"), earlier(time.Now().Add(-time.Minute)))
+		time.Sleep(5 * time.Second)
+		if got := status(); !got.SinceTime.Equal(new(metav1.NewTime(before))) || a.told != 1 {
+			t.Errorf("the next leader says since %s, and told %d times, want since %s, 1", got.SinceTime, a.told, before)
+		}
+		time.Sleep(40 * time.Second)
+		if a.told != 1 {
+			t.Errorf("told %d times although nothing changed", a.told)
+		}
+		time.Sleep(40 * time.Second)
+		if a.told != 2 {
+			t.Errorf("told %d times in 85 s, want 2: the time in the status is at most a minute old", a.told)
+		}
+		a.set("g", v1alpha1.GateOpen, "none")
+		changed := time.Now()
+		time.Sleep(10 * time.Second)
+		if got := status(); got.State != v1alpha1.GateOpen || got.SinceTime.Time.Before(changed) || a.told != 3 {
+			t.Errorf("got %+v, told %d times", got, a.told)
+		}
+		other := []v1alpha1.Gate{{Name: "g", TimeoutSeconds: 7}}
+		if got := k.Answers(other); len(got) > 0 {
+			t.Errorf("a changed gate has the answer of the former one: %v", got)
+		}
+		k.Follow(other, nil)
+		if got := k.Answers(other); len(got) > 0 {
+			t.Errorf("a changed gate has the answer of the former one: %v", got)
+		}
+		k.Follow(nil, nil)
+		time.Sleep(time.Minute)
+		a.set("g", v1alpha1.GateClosed, "again")
+		k.Follow(gates("g"), earlier(time.Now().Add(-time.Hour)))
+		time.Sleep(time.Second)
+		if got := status(); got.SinceTime.Time.Equal(before) {
+			t.Error("a state of an hour ago is taken to have lasted")
+		}
+	})
+}

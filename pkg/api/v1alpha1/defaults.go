@@ -20,11 +20,12 @@ func DefaultStrategy() Strategy {
 			MinReadySeconds: ptr.To[int32](0),
 			GuardSeconds:    ptr.To[int32](180),
 			Drain: Drain{
-				TimeoutSeconds:     ptr.To[int32](900),
-				OnTimeout:          OnTimeoutAbort,
-				GracePeriodSeconds: ptr.To[int32](-1),
-				UnmanagedPods:      PodsBlock,
-				EmptyDirPods:       PodsEvict,
+				TimeoutSeconds:         ptr.To[int32](900),
+				OnTimeout:              OnTimeoutAbort,
+				VolumesDetachedSeconds: ptr.To[int32](0),
+				GracePeriodSeconds:     ptr.To[int32](-1),
+				UnmanagedPods:          PodsBlock,
+				EmptyDirPods:           PodsEvict,
 			},
 		},
 		EtcdSnapshot: EtcdSnapshotRequired,
@@ -58,6 +59,7 @@ func (p Pace) Or(other Pace) Pace {
 func (d Drain) Or(other Drain) Drain {
 	d.TimeoutSeconds = cmp.Or(d.TimeoutSeconds, other.TimeoutSeconds)
 	d.OnTimeout = cmp.Or(d.OnTimeout, other.OnTimeout)
+	d.VolumesDetachedSeconds = cmp.Or(d.VolumesDetachedSeconds, other.VolumesDetachedSeconds)
 	d.GracePeriodSeconds = cmp.Or(d.GracePeriodSeconds, other.GracePeriodSeconds)
 	d.UnmanagedPods = cmp.Or(d.UnmanagedPods, other.UnmanagedPods)
 	d.EmptyDirPods = cmp.Or(d.EmptyDirPods, other.EmptyDirPods)

@@ -14,6 +14,17 @@ type Drain struct {
 	// +optional
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 
+	// VolumesDetachedSeconds is how long a node waits, after its pods have gone, until their
+	// CSI volumes are detached: a volume that is still attached when the node reboots may not
+	// be unmounted cleanly, and its pod cannot start elsewhere. Then onTimeout applies: with
+	// Abort the node goes back into service and retries later, with Delete it goes on.
+	// Volumes of pods that stay on the node, as those of DaemonSets, are not waited for.
+	// 0: it does not wait. A strategy's default: 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	VolumesDetachedSeconds *int32 `json:"volumesDetachedSeconds,omitempty"`
+
 	// GracePeriodSeconds overrides the termination grace period of pods. -1: each pod's
 	// own. 0: they are killed immediately. A strategy's default: -1.
 	// +kubebuilder:validation:Minimum=-1

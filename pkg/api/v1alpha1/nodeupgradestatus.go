@@ -71,6 +71,13 @@ type NodeUpgradeStatus struct {
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 
+	// AttachedVolumes are the volumes, as in the Node's status.volumesAttached, of pods that
+	// have gone from the node, and which are still attached to it, while it waits for them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +optional
+	AttachedVolumes []string `json:"attachedVolumes,omitempty"`
+
 	// KubeadmLog is the end of kubeadm's output, if it failed.
 	// +optional
 	KubeadmLog string `json:"kubeadmLog,omitempty"`

@@ -73,6 +73,7 @@ const (
 	ReasonDraining              Reason = "Draining"
 	ReasonDrainBlocked          Reason = "DrainBlocked"
 	ReasonDrainTimeout          Reason = "DrainTimeout"
+	ReasonVolumesAttached       Reason = "VolumesAttached"
 	ReasonGateUnknown           Reason = "GateUnknown"
 	ReasonAPIWriteFailed        Reason = "APIWriteFailed"
 	ReasonActivateFailed        Reason = "ActivateFailed"

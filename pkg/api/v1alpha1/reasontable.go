@@ -106,6 +106,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonDraining, Giver: GivenByAgent, Meaning: "pods are being evicted"},
 	{Reason: ReasonDrainBlocked, Giver: GivenByAgent, Meaning: "a PodDisruptionBudget, a drain rule, or the lack of a controller keeps a pod from being evicted"},
 	{Reason: ReasonDrainTimeout, Giver: GivenByAgent, Meaning: "the drain took longer than its limit and was aborted", RetriedWithoutLimit: true},
+	{Reason: ReasonVolumesAttached, Giver: GivenByAgent, Meaning: "the node is drained, and volumes of its pods are still attached to it (drain.volumesDetachedSeconds)", RetriedWithoutLimit: true},
 	{Reason: ReasonGateUnknown, Giver: GivenByAgent, Meaning: "the agent could not determine whether the node may begin"},
 	{Reason: ReasonAPIWriteFailed, Giver: GivenByAgent, Meaning: "the API server refuses what the node has to write, or does not answer"},
 	{Reason: ReasonActivateFailed, Giver: GivenByAgent, Meaning: "the guard could not be armed, or the definition or symlink of the image not be changed"},

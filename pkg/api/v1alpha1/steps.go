@@ -19,6 +19,7 @@ const (
 	StepChecking     Step = "Checking"
 	StepCordoning    Step = "Cordoning"
 	StepDraining     Step = "Draining"
+	StepDetaching    Step = "Detaching"
 	StepLastCheck    Step = "LastCheck"
 	StepActivating   Step = "Activating"
 	StepRebooting    Step = "Rebooting"
@@ -75,6 +76,7 @@ var Steps = []StepInfo{
 	{StepChecking, PhaseRevocable, "pass 1: static pods and node become healthy", "waits for its control plane", 88},
 	{StepCordoning, PhaseRevocable, "the node is cordoned: it gets no new pods", "is cordoned", 6},
 	{StepDraining, PhaseRevocable, "pods are evicted", "is drained", 7},
+	{StepDetaching, PhaseRevocable, "drain.volumesDetachedSeconds: the volumes of the pods that have gone are detached", "waits for its volumes", 41},
 	{StepLastCheck, PhaseRevocable, "window, release and slot are checked for the last time", "makes the last check", 41},
 	{StepActivating, PhaseCommitted, "the guard is armed, conf and symlink are switched", "activates the image", 42},
 	{StepRebooting, PhaseCommitted, "the reboot was requested", "reboots", 44},

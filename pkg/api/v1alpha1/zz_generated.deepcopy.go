@@ -279,6 +279,11 @@ func (in *Drain) DeepCopyInto(out *Drain) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.VolumesDetachedSeconds != nil {
+		in, out := &in.VolumesDetachedSeconds, &out.VolumesDetachedSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.GracePeriodSeconds != nil {
 		in, out := &in.GracePeriodSeconds, &out.GracePeriodSeconds
 		*out = new(int32)
@@ -1073,6 +1078,11 @@ func (in *NodeUpgradeStatus) DeepCopyInto(out *NodeUpgradeStatus) {
 		in, out := &in.EtcdSnapshot, &out.EtcdSnapshot
 		*out = new(EtcdSnapshot)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.AttachedVolumes != nil {
+		in, out := &in.AttachedVolumes, &out.AttachedVolumes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.Steps != nil {
 		in, out := &in.Steps, &out.Steps

@@ -25,8 +25,11 @@ const (
 
 // act carries out an action. Each action is idempotent.
 func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observation) error {
-	if action.Do == machine.DoDrain {
+	switch action.Do {
+	case machine.DoDrain:
 		return a.drain(ctx, action, o)
+	case machine.DoLook:
+		return a.lookAtVolumes(ctx, o)
 	}
 	node := a.node()
 	if node == nil {
@@ -92,6 +95,22 @@ func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Obse
 	}
 	a.drained = &machine.Drain{At: a.Now(), Left: progress.Left, Blocked: progress.Blocked, Message: progress.Message}
 	return progress.Refused
+}
+
+// lookAtVolumes looks which volumes of the node are still attached. What cannot be read may be.
+func (a *Agent) lookAtVolumes(ctx context.Context, o machine.Observation) error {
+	node := a.node()
+	if node == nil {
+		return fmt.Errorf("this node's Node object does not exist")
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	attached, err := a.drainer.Attached(ctx, node, o.Spec.Drain, a.state.AttachedVolumes)
+	a.volumes = &machine.Volumes{At: a.Now(), Attached: attached}
+	if err != nil {
+		a.volumes.Problem = err.Error()
+	}
+	return err
 }
 
 // The first and the longest pause before a failed start of a verb is retried.

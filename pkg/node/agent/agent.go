@@ -95,6 +95,7 @@ type Agent struct {
 	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
 	inventory     inventoryView
 	drained       *machine.Drain
+	volumes       *machine.Volumes
 	rebootTriedAt time.Time // when this agent first tried to request the reboot
 	rebootAt      time.Time // when it was requested last
 	rebootProblem string    // why the last request for a reboot was refused

@@ -58,10 +58,10 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
 		a.failuresInRow = 0
-		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 {
+		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 || action.Do == machine.DoLook && len(a.volumes.Attached) == 0 {
 			continue
 		}
-		if action.Do == machine.DoDrain {
+		if action.Do == machine.DoDrain || action.Do == machine.DoLook {
 			return a.requeueAfter(o, action.Wake)
 		}
 		return afterAction
@@ -133,7 +133,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 	a.failingWrite = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
-		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.drained = time.Time{}, time.Time{}, "", nil
+		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.drained, a.volumes = time.Time{}, time.Time{}, "", nil, nil
 	}
 	t := Transition{
 		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,

@@ -29,7 +29,7 @@ import (
 func (a *Agent) observe(ctx context.Context) (machine.Observation, error) {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
-		Drain: a.drained, RebootTriedAt: a.rebootTriedAt, RebootAskedAt: a.rebootAt, RebootProblem: a.rebootProblem,
+		Drain: a.drained, Volumes: a.volumes, RebootTriedAt: a.rebootTriedAt, RebootAskedAt: a.rebootAt, RebootProblem: a.rebootProblem,
 	}
 	nu := a.nodeUpgrade()
 	if nu != nil {

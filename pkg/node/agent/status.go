@@ -193,7 +193,8 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Retry:    v1alpha1.Retry{Attempts: s.Attempts, Failures: s.Failures, Time: timeOf(s.RetryAt)},
 		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom, FromSoftReboots: s.FromSoftReboots},
 		Method:   s.Method, MethodMessage: s.MethodMessage,
-		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
+		AttachedVolumes: s.AttachedVolumes,
+		EtcdSnapshot:    s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
 	if s.Upgrade.UID != "" {
 		status.Upgrade = &s.Upgrade
@@ -216,7 +217,8 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: instant(status.Retry.Time),
 		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
 		Method: status.Method, MethodMessage: status.MethodMessage,
-		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
+		AttachedVolumes: status.AttachedVolumes,
+		Snapshot:        status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}
 	s.Reason, s.Message = causeOf(status)
 	for _, step := range status.Steps {

@@ -24,6 +24,7 @@ type selection struct {
 	wait      []corev1.Pod // not evicted; the drain waits until they have ended
 	unmanaged []string     // pods that no controller would recreate
 	emptyDir  []string     // pods whose data would be lost
+	staying   []corev1.Pod // left on the node, with what they use
 }
 
 // classifyPods lists the node's pods and classifies them.
@@ -45,6 +46,8 @@ func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (se
 		switch {
 		case err != nil:
 			unknown = append(unknown, err)
+		case stays && !finished(pod):
+			s.staying = append(s.staying, pod)
 		case !stays:
 			s.classify(pod)
 		}
@@ -79,6 +82,9 @@ func (s *selection) classify(pod corev1.Pod) {
 	behavior := s.rules.Behavior(&pod)
 	switch {
 	case fleet.ToleratesUnschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
+		if !finished(pod) {
+			s.staying = append(s.staying, pod)
+		}
 		return
 	case behavior == v1alpha1.DrainWaitCompleted && pod.DeletionTimestamp == nil:
 		if !finished(pod) {

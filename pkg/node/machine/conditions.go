@@ -32,6 +32,7 @@ var conditionsIn = map[v1alpha1.Step][]corev1.NodeConditionType{
 	v1alpha1.StepChecking:     {underway},
 	v1alpha1.StepCordoning:    {planned},
 	v1alpha1.StepDraining:     {planned, drains},
+	v1alpha1.StepDetaching:    {planned, drains}, // volumes belong to what is drained
 	v1alpha1.StepLastCheck:    {drained, underway},
 	v1alpha1.StepActivating:   {drained, underway},
 	v1alpha1.StepRebooting:    {drained, underway},

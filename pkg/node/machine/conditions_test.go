@@ -31,7 +31,7 @@ func TestConditionsOfEachStep(t *testing.T) {
 		v1alpha1.StepWaiting: "MaintenancePlanned", v1alpha1.StepKubeadmAhead: "MaintenancePlanned", v1alpha1.StepLocking: "MaintenancePlanned",
 		v1alpha1.StepSnapshotting: "MaintenancePlanned", v1alpha1.StepKubeadm: "MaintenancePlanned", v1alpha1.StepCordoning: "MaintenancePlanned",
 		v1alpha1.StepChecking: "MaintenanceInProgress", v1alpha1.StepRestarting: "MaintenanceInProgress",
-		v1alpha1.StepDraining:  "MaintenancePlanned DrainInProgress",
+		v1alpha1.StepDraining: "MaintenancePlanned DrainInProgress", v1alpha1.StepDetaching: "MaintenancePlanned DrainInProgress",
 		v1alpha1.StepLastCheck: "Drained MaintenanceInProgress", v1alpha1.StepActivating: "Drained MaintenanceInProgress",
 		v1alpha1.StepRebooting: "Drained MaintenanceInProgress", v1alpha1.StepVerifying: "Drained MaintenanceInProgress",
 		v1alpha1.StepSettling: "Drained MaintenanceInProgress", v1alpha1.StepUncordoning: "Drained MaintenanceInProgress",

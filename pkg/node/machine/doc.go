@@ -27,7 +27,8 @@
 //	Waiting → Locking → Cordoning → Draining → LastCheck →
 //	Rebooting → Verifying → Settling → Uncordoning → Observing → Unlocking → Idle
 //
-// Observing is skipped unless minReadySeconds is set.
+// Observing is skipped unless minReadySeconds is set. Where volumesDetachedSeconds is set,
+// Detaching stands between Draining and LastCheck.
 //
 // It promises:
 //

@@ -26,7 +26,7 @@ func cordoning(s State, o Observation) (State, Action) {
 // draining evicts pods until none is left or the drain times out. Each round checks the
 // gate first: a closed gate aborts the attempt, and an unknown gate pauses evictions.
 func draining(s State, o Observation) (State, Action) {
-	limit := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepLastCheck).Add(drainTimeout(o))
+	limit := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck).Add(drainTimeout(o))
 	late := !o.Now.Before(limit)
 	if o.Drain != nil && o.Drain.At.Before(s.Since) {
 		o.Drain = nil
@@ -37,6 +37,8 @@ func draining(s State, o Observation) (State, Action) {
 		return abortWithdrawn(s.uncounted(), o)
 	case o.Slot.Held != "" && !cordoned(o):
 		return s.reenter(v1alpha1.StepCordoning, o), Action{}
+	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0 && seconds(o.Spec.Drain.VolumesDetachedSeconds) > 0:
+		return s.enter(v1alpha1.StepDetaching, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	case o.Gate != nil && o.Gate.Holds() && o.Gate.Reason != v1alpha1.ReasonGateUnknown:

@@ -109,7 +109,7 @@ func attemptsExhausted(s State) bool {
 // NeedsGate reports whether Next needs Observation.Gate.
 func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
-	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck:
+	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepDetaching, v1alpha1.StepLastCheck:
 		return true
 	case v1alpha1.StepSnapshotting:
 		return !o.Work[verb.Snapshot].Running

@@ -65,6 +65,9 @@ type model struct {
 	rebootTriedAt time.Time
 	rebootAskedAt time.Time
 	drained       *Drain
+	volumes       []string // that are attached
+	volumesUnread string   // why they cannot be read
+	looked        *Volumes
 
 	tellsConditions bool          // a story asks for the Node's conditions
 	conditions      string        // that were told last
@@ -157,7 +160,7 @@ func (m *model) observe() Observation {
 		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
 		Slot:  Slot{Reserved: map[bool]string{true: "slot-0"}[m.reserved], Held: m.held},
 		Work:  maps.Clone(m.work),
-		Drain: m.drained, RebootTriedAt: m.rebootTriedAt, RebootAskedAt: m.rebootAskedAt, RebootProblem: m.rebootProblem,
+		Drain: m.drained, Volumes: m.looked, RebootTriedAt: m.rebootTriedAt, RebootAskedAt: m.rebootAskedAt, RebootProblem: m.rebootProblem,
 	}
 	if snapshot := m.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", m.snapshots)}
@@ -274,6 +277,12 @@ func (m *model) do(a Action) {
 			m.pods--
 		}
 		m.drained = &Drain{At: m.now, Left: m.pods, Blocked: m.blocked, Message: fmt.Sprintf("%d pods left", m.pods)}
+	case DoLook:
+		m.check(m.pods == 0 && m.held != "" && m.node.Unschedulable, "volumes are waited for on a node that is not drained")
+		m.looked = &Volumes{At: m.now, Attached: m.volumes, Problem: m.volumesUnread}
+		if m.volumesUnread != "" {
+			m.looked.Attached = nil
+		}
 	case DoReboot:
 		m.reboot(v1alpha1.MethodReboot)
 	case DoSoftReboot:
@@ -295,6 +304,17 @@ func (m *model) do(a Action) {
 		m.held, m.reserved, m.unverified = "", false, false
 	}
 	m.check(!m.foreignCordon || m.node.Unschedulable, "a person's cordon is gone")
+}
+
+// waitedForVolumes reports whether the volumes were waited for as long as they may be, and the
+// node may then go on.
+func (m *model) waitedForVolumes() bool {
+	for _, one := range m.state.Steps {
+		if one.Step == v1alpha1.StepDetaching && one.FinishedAt.Sub(one.StartedAt) >= seconds(m.spec.Drain.VolumesDetachedSeconds) {
+			return m.spec.Drain.OnTimeout == v1alpha1.OnTimeoutDelete
+		}
+	}
+	return false
 }
 
 // busy reports whether a verb runs for which the node keeps its slot.
@@ -348,6 +368,7 @@ func (m *model) run(a Action) {
 		flipped := m.host.Active == m.spec.Version
 		m.check(flipped || m.held != "" && m.lastCheckOpen, "the image is activated after a last check with a closed gate")
 		m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot activates an image")
+		m.check(len(m.volumes) == 0 || seconds(m.spec.Drain.VolumesDetachedSeconds) == 0 || m.state.restarts() || m.waitedForVolumes(), "the image is activated before the volumes are detached")
 		m.check(m.state.restarts() || m.node.Unschedulable && m.pods == 0, "the image is activated on a node that is not drained")
 		m.check(!m.state.restarts() || m.mountsChecked(), "a restart begins without fresh facts about the mounts")
 		m.check(m.mayBeOutOfService(), "the image is activated with a slot that is gone")
@@ -511,6 +532,7 @@ func (m *model) rollBack() bool {
 func (m *model) crash() {
 	m.state, m.started = m.persisted, m.now
 	m.rebootTriedAt, m.rebootAskedAt, m.drained = time.Time{}, time.Time{}, nil
+	m.looked = nil
 }
 
 // loseState deletes the NodeUpgrade, creates it again and replaces the agent.

@@ -17,6 +17,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 	v1alpha1.StepChecking:     checking,
 	v1alpha1.StepCordoning:    cordoning,
 	v1alpha1.StepDraining:     draining,
+	v1alpha1.StepDetaching:    detaching,
 	v1alpha1.StepLastCheck:    lastCheck,
 	v1alpha1.StepActivating:   activating,
 	v1alpha1.StepRebooting:    rebooting,
@@ -149,7 +150,7 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 			if endsUnread(s, o) && (o.Node.Marked() || o.Slot.Held != "") {
 				return unlocking(s, o)
 			}
-		case v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
+		case v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck:
 			if stop, a, aborted := abortUnreachable(s, o); aborted {
 				return stop, a
 			}

@@ -49,6 +49,8 @@ type Observation struct {
 	KubeletRefused string
 	// Drain is the progress after the last round. Nil means that there was none yet.
 	Drain *Drain
+	// Volumes are those that were attached at the last look. Nil means that there was none yet.
+	Volumes *Volumes
 	// RebootTriedAt is when this agent first tried to request the reboot, and RebootAskedAt when
 	// it did so last. Zero means that it did not.
 	RebootTriedAt time.Time
@@ -141,6 +143,16 @@ type Drain struct {
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string
+}
+
+// Volumes are the volumes that a node waits for.
+type Volumes struct {
+	// At is when the agent looked at them. A look of an earlier attempt does not count.
+	At time.Time
+	// Attached are those that are still attached, as the Node's status names them.
+	Attached []string
+	// Problem is why they are not known; empty: they are.
+	Problem string
 }
 
 // StageKey returns the key under which spec's image is staged: version and digest.

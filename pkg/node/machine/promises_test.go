@@ -27,6 +27,7 @@ func TestPromises(t *testing.T) {
 		if rapid.Bool().Draw(t, "a person cordoned it") {
 			m.foreignCordon, m.node.Unschedulable = true, true
 		}
+		m.spec.Drain.VolumesDetachedSeconds = rapid.SampledFrom([]*int32{nil, ptr.To[int32](60)}).Draw(t, "volumes are waited for")
 		failures := rapid.IntRange(0, 2).Draw(t, "failures")
 		for range rapid.IntRange(0, 15).Draw(t, "head start") {
 			m.advance()
@@ -147,6 +148,10 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")
 		}
 		m.blocked = rapid.Bool().Draw(t, "blocked")
+		if m.state.Step != v1alpha1.StepLastCheck {
+			m.volumes = rapid.SampledFrom([][]string{nil, nil, {"v"}}).Draw(t, "volumes")
+			m.volumesUnread = rapid.SampledFrom([]string{"", "", "silent"}).Draw(t, "they cannot be read")
+		}
 	case "kubelet dies":
 		m.kill()
 	case "api":
@@ -197,7 +202,7 @@ func (m *model) coordinate(release v1alpha1.Release) {
 // recoverAll ends all faults and gives the node what it needs.
 func (m *model) recoverAll() {
 	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = fleet.Hold{}, false, false, "", true
-	m.apiSilent = false
+	m.apiSilent, m.volumes, m.volumesUnread = false, nil, ""
 	for range 500 {
 		if m.finished() && m.held == "" && !m.node.Marked() {
 			return

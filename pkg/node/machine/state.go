@@ -26,6 +26,9 @@ type State struct {
 	FromSoftReboots int32
 	// Snapshot is the snapshot of etcd that this node took for Upgrade.
 	Snapshot *v1alpha1.EtcdSnapshot
+	// AttachedVolumes are those that the node waits for: the Node no longer lists one whose
+	// detachment has begun.
+	AttachedVolumes []string
 	// KubeadmLog is the end of kubeadm's output if it failed.
 	KubeadmLog string
 	// KubeletLog is the end of the kubelet's journal before the guard's rollback.
@@ -52,7 +55,7 @@ func (s State) enter(step v1alpha1.Step, o Observation) State {
 		return s
 	}
 	s.Step, s.Since = step, o.Now
-	s.Reason, s.Message, s.Until = "", "", time.Time{}
+	s.Reason, s.Message, s.Until, s.AttachedVolumes = "", "", time.Time{}, nil
 	s.Steps = slices.Clone(s.Steps)
 	if last := len(s.Steps) - 1; last >= 0 && s.Steps[last].FinishedAt.IsZero() {
 		s.Steps[last].FinishedAt = o.Now
@@ -110,6 +113,7 @@ const (
 	DoTake       Do = "Take"       // take the reserved slot
 	DoCordon     Do = "Cordon"     // cordon the Node and annotate it with the slot, in one update
 	DoDrain      Do = "Drain"      // one round of evictions
+	DoLook       Do = "Look"       // look which volumes are still attached
 	DoReboot     Do = "Reboot"     // reboot the node
 	DoSoftReboot Do = "SoftReboot" // reboot all of the node but its kernel
 	DoUncordon   Do = "Uncordon"   // remove our cordon and annotations
@@ -161,7 +165,7 @@ func (d Do) Writes() bool {
 func (d Do) BringsBack() bool { return d == DoReboot || d == DoUncordon || d == DoFree }
 
 // longestLoop is how many steps a loop of a node can have.
-const longestLoop = 3
+const longestLoop = 4
 
 // reenter goes back to an earlier step of the attempt. It removes a repeated loop from the
 // timeline, so that repetitions do not push out its beginning.

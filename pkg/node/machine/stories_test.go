@@ -135,6 +135,8 @@ func (m *model) changed(a Action) bool {
 		return false
 	case DoDrain:
 		return m.drained.Left == 0
+	case DoLook:
+		return len(m.looked.Attached) == 0 && m.looked.Problem == ""
 	case DoReboot:
 		return m.rebootWorks
 	case DoSoftReboot:
@@ -245,6 +247,16 @@ func (m *model) command(t *testing.T, words []string) {
 	case "pods":
 		fmt.Sscanf(arg, "%d", &m.pods)
 		m.blocked = strings.HasSuffix(arg, "blocked")
+	case "detach-within": // drain.volumesDetachedSeconds
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.spec.Drain.VolumesDetachedSeconds = ptr.To(int32(d.Seconds()))
+	case "volumes": // that are attached
+		m.volumes, m.volumesUnread = words[1:], ""
+	case "volumes-unread": // and why
+		m.volumesUnread = arg
 	case "on-timeout": // of the drain
 		m.spec.Drain.OnTimeout = v1alpha1.OnTimeout(arg)
 	case "pass":

@@ -266,7 +266,7 @@ type kind struct {
 var kinds = []kind{
 	{"s", "stage the image", []v1alpha1.Step{v1alpha1.StepStaging}},
 	{"k", "kubeadm", []v1alpha1.Step{v1alpha1.StepKubeadmAhead, v1alpha1.StepLocking, v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking}},
-	{"d", "drain", []v1alpha1.Step{v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck}},
+	{"d", "drain", []v1alpha1.Step{v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepDetaching, v1alpha1.StepLastCheck}},
 	{"r", "restart or reboot", []v1alpha1.Step{v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying}},
 	{"o", "settle", []v1alpha1.Step{v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepObserving, v1alpha1.StepUnlocking}},
 	{"a", "aborted", []v1alpha1.Step{v1alpha1.StepAborting}},

@@ -113,6 +113,7 @@ var groups = []group{
 			`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"ClusterUpgrade","metadata":{"name":"new","annotations":{"kubectl-upgrade.dev/created-by":"coordinator"}},"spec":{"type":"Reboot"}}`),
 		change("approve an upgrade in another user's name", ours+"/clusterupgrades/patch", `{"spec":{"approved":{"upgrade":true,"by":"alice"}}}`),
 		change("ignore a check in another user's name", ours+"/clusterupgrades/patch", `{"spec":{"ignoreChecks":[{"id":"pdb-blocks","by":"alice"}]}}`),
+		change("ignore a gate of the UpgradePolicy", ours+"/clusterupgrades/patch", `{"spec":{"ignoreGates":[{"name":"alerts","reason":"noise"}]}}`),
 		change("change an upgrade in another user's name", ours+"/clusterupgrades/patch",
 			`{"metadata":{"annotations":{"kubectl-upgrade.dev/changed-by":"alice","kubectl-upgrade.dev/changed-generation":"2"}},"spec":{"ignoreWindows":true}}`),
 		change("suspend an upgrade", ours+"/clusterupgrades/patch", `{"spec":{"suspend":true}}`),

@@ -15,32 +15,31 @@ func gateClosed(s *survey, n *node) fleet.Hold {
 	if n.hasSlot() {
 		return fleet.Hold{}
 	}
-	c := s.cluster
-	names, all := c.gatesOf(n)
+	c, group := s.cluster, s.cluster.groups[n.group]
 	for i := range c.gates {
 		gate := &c.gates[i]
-		if !all && !slices.Contains(names, gate.Name) || c.target.Spec.IgnoresGate(gate.Name) || !gate.IsAt(s.gatePoints(n)...) {
+		named := group.gates == nil || slices.Contains(group.gates, gate.Name)
+		if !named || c.target.Spec.IgnoresGate(gate.Name) || !gate.IsAt(s.gatePoints(n)...) {
 			continue
 		}
 		if hold := c.gateHold(gate.Name); hold.Holds() {
 			return hold
 		}
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(c.reading.policySpec().Gates, func(g v1alpha1.Gate) bool { return g.Name == name }) && !c.target.Spec.IgnoresGate(name) {
-			return fleet.Hold{
-				Reason: v1alpha1.ReasonExternalGateUnknown, Stays: true,
-				Message: fmt.Sprintf("group %s waits for gate %s, which the UpgradePolicy does not have: add it, or take it out of the group", c.groups[n.group].name, name),
-			}
-		}
-	}
-	return fleet.Hold{}
+	return c.gateMissing(group)
 }
 
-// gatesOf returns which gates the node's group names; all: it names none, and all count.
-func (c *cluster) gatesOf(n *node) (names []string, all bool) {
-	g := c.groups[n.group]
-	return g.gates, g.gates == nil
+// gateMissing returns the hold of a group that names a gate which the policy does not have.
+func (c *cluster) gateMissing(group *group) fleet.Hold {
+	for _, name := range group.gates {
+		there := slices.ContainsFunc(c.reading.policySpec().Gates, func(g v1alpha1.Gate) bool { return g.Name == name })
+		if there || c.target.Spec.IgnoresGate(name) {
+			continue
+		}
+		message := fmt.Sprintf("group %s waits for gate %s, which the UpgradePolicy does not have: add it, or take it out of the group", group.name, name)
+		return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message, Stays: true}
+	}
+	return fleet.Hold{}
 }
 
 // gatePoints returns at which points the gates count that the node waits for.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestInterruptEndsEveryVerb checks Ctrl-C for every verb that waits: for a server that never
-// answers, and for a pipe that nobody writes or reads.
+// answers, and for a pipe without a writer or a reader.
 func TestInterruptEndsEveryVerb(t *testing.T) {
 	pipe, unread, report := filepath.Join(t.TempDir(), "pipe"), filepath.Join(t.TempDir(), "pipe"), filepath.Join(t.TempDir(), "report.html")
 	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), syscall.Mkfifo(unread, 0o600)); err != nil {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -23,18 +24,12 @@ func gateRows(gates []plan.GateAnswer, o Options) [][2]cell {
 // gateLine returns a gate with its last answer, such as "alerts: Closed for 3m, asked 8s ago; the
 // query returns 1 result".
 func gateLine(g plan.GateAnswer, o Options) cell {
-	text, paint := g.Name+": ", yellow
-	switch g.State {
-	case "":
-		text, paint = text+"not asked yet", plain
-	case v1alpha1.GateOpen:
+	text, paint := g.Name+": "+cmp.Or(string(g.State), "not asked yet"), yellow
+	if g.State == v1alpha1.GateOpen {
 		paint = green
-		fallthrough
-	default:
-		text += string(g.State)
-		if g.Since != nil && g.Asked != nil {
-			text += " for " + o.age(g.Since) + ", asked " + o.age(g.Asked) + " ago"
-		}
+	}
+	if g.Since != nil && g.Asked != nil {
+		text += " for " + o.age(g.Since) + ", asked " + o.age(g.Asked) + " ago"
 	}
 	if g.Ignored {
 		text, paint = text+", ignored", plain

@@ -36,13 +36,13 @@ func TestGates(t *testing.T) {
 	}
 	for name, screen := range map[string]string{
 		"plan":   Plan(plan.Plan{Gates: gates}, upgrade, o),
-		"status": Status(view.Status{Upgrade: upgrade, Policy: &view.Policy{Gates: gates}}, o),
+		"status": Screen(view.Status{Upgrade: upgrade, Policy: &view.Policy{Gates: gates}}, o),
 	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("%s does not show the gates:\n%s", name, screen)
 		}
 	}
-	if screen := Status(view.Status{Upgrade: upgrade}, o); !strings.Contains(screen, "Ignored:    bare-pod (batch jobs), gate quiet (at night) by alice\n") {
+	if screen := Screen(view.Status{Upgrade: upgrade}, o); !strings.Contains(screen, "Ignored:    bare-pod (batch jobs), gate quiet (at night) by alice\n") {
 		t.Errorf("status does not show what is ignored:\n%s", screen)
 	}
 }

@@ -29,7 +29,7 @@ func (c Clients) askObjects(ctx context.Context, g v1alpha1.ObjectGate) Answer {
 	objects, err := c.read(ctx, g)
 	switch {
 	case apierrors.IsForbidden(err):
-		return unknown("the coordinator may not read %s of %s: the finding gate-rights has the ClusterRole that lets it", g.Kind, g.APIVersion)
+		return unknown("the coordinator may not read %s of %s: let it by a ClusterRole with the label kubectl-upgrade.dev/aggregate-to-gates=true, as docs/gates.md shows", g.Kind, g.APIVersion)
 	case err != nil:
 		return unknown("reading %s: %v", selected(g), err)
 	case len(objects) > maxObjects:

@@ -127,3 +127,23 @@ func TestLength(t *testing.T) {
 		}
 	}
 }
+
+// TestIgnoredGates checks that a gate which the upgrade did not wait for is noted once, from the
+// record or from the ClusterUpgrade.
+func TestIgnoredGates(t *testing.T) {
+	ignored := []v1alpha1.IgnoredGate{{Name: "alerts", Reason: "noise", By: "alice"}}
+	for name, change := range map[string]func(*fleet.Snapshot){
+		"both": func(s *fleet.Snapshot) {
+			for i := range s.Records {
+				s.Records[i].IgnoreGates = ignored
+			}
+			s.Upgrades[0].Spec.IgnoreGates = ignored
+		},
+		"the ClusterUpgrade alone": func(s *fleet.Snapshot) { s.Records, s.Upgrades[0].Spec.IgnoreGates = nil, ignored },
+	} {
+		notes := slices.DeleteFunc(changed(t, change).Notes, func(note string) bool { return !strings.Contains(note, "gate") })
+		if want := []string{"The upgrade did not wait for gate alerts: noise (alice)."}; !slices.Equal(notes, want) {
+			t.Errorf("%s: got the notes %q, want %q", name, notes, want)
+		}
+	}
+}

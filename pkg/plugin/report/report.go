@@ -253,6 +253,12 @@ func (b *builder) addUpgrade() {
 	if b.upgrade != nil {
 		b.addObject(b.upgrade)
 	}
+	switch {
+	case len(b.record) > 0:
+		b.noteGates(b.record[0].IgnoreGates)
+	case b.upgrade != nil:
+		b.noteGates(b.upgrade.Spec.IgnoreGates)
+	}
 }
 
 func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
@@ -264,7 +270,6 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
-	b.noteGates(r.IgnoreGates)
 }
 
 // noteGates notes the gates that the upgrade did not wait for.
@@ -293,7 +298,6 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	}
 	b.report.Upgrade.Reason, b.report.Upgrade.Message = u.Status.Explain()
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
-	b.noteGates(u.Spec.IgnoreGates)
 	b.report.Findings, b.report.Images = u.Status.Findings, u.Status.Images
 	if at := u.Status.PreflightTime; at != nil {
 		b.report.FindingsTime = utc(&at.Time)

@@ -20,8 +20,9 @@ var unwanted = []string{
 	"google.golang.org/grpc",
 	"k8s.io/cri-api",
 	"github.com/ProtonMail/go-crypto",
-	"golang.org/x/crypto/x509roots", // 150 certificates: the agent asks the API server alone, which has the cluster's own
-	"github.com/prometheus",         // only the coordinator serves metrics
+	"golang.org/x/crypto/x509roots",                             // 150 certificates: the agent asks the API server alone, which has the cluster's own
+	"github.com/nicholas-fedor/shoutrrr",                        // only the coordinator sends notices
+	"github.com/prometheus",                                     // only the coordinator serves metrics
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard", // as all that runs on the host itself
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm",
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot",

@@ -102,6 +102,14 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 
+	// Notices are the events of which the UpgradePolicy's notices are told. An event is here
+	// before anything is sent, so that the next leader sends what this one could not.
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Notices []NoticeRecord `json:"notices,omitempty"`
+
 	// Conditions: Succeeded; Reconciling and Stalled while they are True.
 	// +listType=map
 	// +listMapKey=type

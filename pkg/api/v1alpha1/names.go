@@ -106,4 +106,7 @@ const (
 	// patch can be chosen, as parts of the cluster run different minors or report a version
 	// that cannot be read. The message names two parts.
 	ConditionAutomaticHeld = "AutomaticHeld"
+	// ConditionNoticesFailed of an UpgradePolicy is present, and True, while a notice cannot
+	// be sent.
+	ConditionNoticesFailed = "NoticesFailed"
 )

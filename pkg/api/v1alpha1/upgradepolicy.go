@@ -88,6 +88,14 @@ type UpgradePolicySpec struct {
 	// +optional
 	Gates []Gate `json:"gates,omitempty"`
 
+	// Notices are the chats and programs that are told about upgrades. None of them ever
+	// holds an upgrade.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Notices []Notice `json:"notices,omitempty"`
+
 	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and their
 	// ClusterUpgrades if the coordinator created them.
 	// +kubebuilder:default=20
@@ -200,7 +208,8 @@ type UpgradePolicyStatus struct {
 
 	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
 	// while the API server refuses a write of the coordinator; AutomaticHeld while no
-	// automatic patch can be chosen, as parts of the cluster run different minors.
+	// automatic patch can be chosen, as parts of the cluster run different minors;
+	// NoticesFailed while a notice cannot be sent.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

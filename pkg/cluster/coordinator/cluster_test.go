@@ -186,8 +186,8 @@ func (c *cluster) lockKured() (unlock func()) {
 	}
 }
 
-// startCoordinator runs a coordinator with its own rights until the test ends.
-func (c *cluster) startCoordinator(name string) {
+// startCoordinator runs a coordinator with its own rights until end is called, or the test ends.
+func (c *cluster) startCoordinator(name string) (end func()) {
 	c.Helper()
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -211,18 +211,20 @@ func (c *cluster) startCoordinator(name string) {
 			}
 			return c.check(f)
 		},
-		RequirePolicy: c.requirePolicy, AskGate: gates.Ask,
+		RequirePolicy: c.requirePolicy, AskGate: gates.Ask, SendNotice: coordinator.SendNotice(),
 	})
 	ctx, stop := context.WithCancel(c.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- one.Run(ctx) }()
-	c.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
 			c.Error(err)
 		}
 		broadcaster.Shutdown()
 	})
+	c.Cleanup(end)
+	return end
 }
 
 // schedule creates a schedule whose window is open, unless change changes that.

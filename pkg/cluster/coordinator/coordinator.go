@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
@@ -35,13 +36,14 @@ const manager = "coordinator"
 
 // Coordinator is one replica.
 type Coordinator struct {
-	kube   kubernetes.Interface
-	ours   *kube.Kinds
-	slots  *slot.Slots
-	reader *snapshot.Reader
-	offers *offers
-	events record.EventRecorder
-	log    *slog.Logger
+	kube    kubernetes.Interface
+	ours    *kube.Kinds
+	slots   *slot.Slots
+	reader  *snapshot.Reader
+	offers  *offers
+	notices *notice.Sender
+	events  record.EventRecorder
+	log     *slog.Logger
 	// requirePolicy is Clients.RequirePolicy.
 	requirePolicy bool
 	// writers is how many NodeUpgrades are written at a time.
@@ -53,6 +55,7 @@ type Coordinator struct {
 	watchdog   program.Watchdog
 	metrics    *metrics.Metrics
 	version    string
+	sendNotice []string
 	clockAhead func() time.Duration
 	askGate    func(context.Context, v1alpha1.Gate) gate.Answer
 	gates      *gate.Keeper
@@ -91,6 +94,8 @@ type Clients struct {
 	AskGate func(context.Context, v1alpha1.Gate) gate.Answer
 	// Version is the version of this program.
 	Version string
+	// SendNotice is the program that sends one notice, with its arguments.
+	SendNotice []string
 }
 
 // New returns a coordinator. It does nothing until Run.
@@ -99,7 +104,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy,
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
 	}
 }
 
@@ -123,9 +128,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if policy := reader.Policy(); policy != nil {
 		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
 	}
+	c.notices = c.newSender(planAgain)
 	var beside sync.WaitGroup
 	beside.Go(func() { c.offers.poll(ctx) })
 	beside.Go(func() { c.gates.Run(ctx) })
+	beside.Go(func() { c.notices.Run(ctx) })
 	go func() {
 		<-ctx.Done()
 		queue.ShutDown()
@@ -209,6 +216,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if s.Policy != nil {
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
 		c.followGates(policy, p)
+		c.noteNotices(&s, &p, now)
 	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))

@@ -30,10 +30,10 @@ type Metrics struct {
 	steps    stepTimes
 
 	leading, lastPlan, sourceLastRead prometheus.Gauge
-	plans, sourceReads                *prometheus.CounterVec
+	plans, sourceReads, notices       *prometheus.CounterVec
 	client                            clientMetrics
 
-	versions, budgets vocabulary
+	versions, budgets, noticeNames vocabulary
 }
 
 // State is what the fleet's metrics are computed from.
@@ -49,9 +49,9 @@ type State struct {
 // New returns the metrics of a replica of that version.
 func New(version string, now func() time.Time) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), now: now, fleet: map[string]*prometheus.Desc{},
-		versions: vocabulary{limit: maxVersions}, budgets: vocabulary{limit: maxBudgets}}
+		versions: vocabulary{limit: maxVersions}, budgets: vocabulary{limit: maxBudgets}, noticeNames: vocabulary{limit: maxNotices}}
 	m.leading, m.lastPlan, m.sourceLastRead = newGauge(leader), newGauge(lastPlan), newGauge(sourceLastRead)
-	m.plans, m.sourceReads = newCounters(plans), newCounters(sourceReads)
+	m.plans, m.sourceReads, m.notices = newCounters(plans), newCounters(sourceReads), newCounters(notices)
 	m.client = newClientMetrics()
 	m.steps = newStepTimes()
 	m.registry.MustRegister(
@@ -123,6 +123,24 @@ func (m *Metrics) SourceRead(problem v1alpha1.Reason) {
 	}
 }
 
+// The results of an attempt to send a notice.
+const (
+	NoticeSent   = "Sent"
+	NoticeFailed = "Failed"
+	NoticeGaveUp = "GivenUp"
+)
+
+// Notice counts an attempt to send a notice of that name.
+func (m *Metrics) Notice(name, result string) {
+	if m == nil {
+		return
+	}
+	if !m.noticeNames.add(name) {
+		name = other
+	}
+	m.notices.WithLabelValues(name, result).Inc()
+}
+
 func newGauge(name string) prometheus.Gauge {
 	row := lookup(name)
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: row.FullName(), Help: row.Help})
@@ -184,7 +202,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 
 // counted returns the leader's metrics that are not computed from the state.
 func (c collector) counted() []prometheus.Collector {
-	return []prometheus.Collector{c.lastPlan, c.plans, c.sourceReads, c.sourceLastRead, c.steps.durations, c.steps.handOffs}
+	return []prometheus.Collector{c.lastPlan, c.plans, c.sourceReads, c.sourceLastRead, c.notices, c.steps.durations, c.steps.handOffs}
 }
 
 // scrape is one computation of the fleet's metrics.
@@ -230,6 +248,7 @@ const other = "Other"
 const (
 	maxVersions = 64
 	maxBudgets  = 256
+	maxNotices  = 32 // names, which a policy may change
 	maxLength   = 64 // of a version
 )
 

@@ -48,6 +48,7 @@ func leading(s metrics.State) *metrics.Metrics {
 	m.CarriedOut(metrics.ResultOK)
 	m.SourceRead("")
 	m.SourceRead(v1alpha1.ReasonSourceUnavailable)
+	m.Notice("chat", metrics.NoticeSent)
 	m.Request("GET", "200", time.Millisecond)
 	return m
 }

@@ -78,6 +78,8 @@ const (
 	sourceVersions   = "source_versions"
 	preflightFinding = "preflight_findings"
 	preflightTime    = "preflight_time_seconds"
+	notices          = "notices_total"
+	noticesFailed    = "notices_failed"
 )
 
 // Table lists all metrics. docs/monitoring.md is generated from it.
@@ -117,6 +119,8 @@ var Table = []Metric{
 	{preflightFinding, Gauge, "", []string{"check", "level"}, "Number of findings of the last checks: Block, Warn, Ignored (would block, and is ignored).", false},
 	{preflightTime, Gauge, "seconds", nil, "When the checks last ran for the active upgrade, as Unix time.", false},
 	{writesFailed, Gauge, "", nil, "1 while the API server refuses a write of the coordinator, which the UpgradePolicy's condition WriteFailed names; else 0.", false},
+	{noticesFailed, Gauge, "", nil, "1 while a notice cannot be sent, which the UpgradePolicy's condition NoticesFailed names; else 0.", false},
+	{notices, Counter, "", []string{"notice", "result"}, "Number of attempts to send a notice: Sent, Failed, and events that were GivenUp after an hour.", false},
 	{plans, Counter, "", []string{"result"}, "Number of plans that this replica carried out: OK, Conflict (an object changed, planned again), Failed (a write failed).", false},
 	{lastPlan, Gauge, "seconds", nil, "When the last plan was made, as Unix time: the fleet's metrics are as of then.", false},
 	{leader, Gauge, "", nil, "1 if this replica leads, else 0.", true},

@@ -174,6 +174,7 @@ func (s *scrape) policy() {
 	conditions := policy.Status.Conditions
 	s.flag(policyValid, !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionValid))
 	s.flag(writesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionWriteFailed))
+	s.flag(noticesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionNoticesFailed))
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReady); ready != nil && ready.Status == metav1.ConditionFalse {
 		s.at(sourceProblem, &ready.LastTransitionTime.Time, ready.Reason)
 	}

@@ -211,3 +211,18 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	}
 	return p.wake.next
 }
+
+// FirstAndLast returns the nodes that are expected to go out of service first, and to be back last.
+// Nil: no time is known for any node.
+func (p *Plan) FirstAndLast() (first, last *NodePlan) {
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.PredictedStart != nil && (first == nil || n.PredictedStart.Before(*first.PredictedStart)) {
+			first = n
+		}
+		if n.PredictedEnd != nil && (last == nil || !n.PredictedEnd.Before(*last.PredictedEnd)) {
+			last = n
+		}
+	}
+	return first, last
+}

@@ -27,6 +27,10 @@ func policy(f Facts) []Line {
 	if status, message := condition(f.Policy, v1alpha1.ConditionWriteFailed); status == "True" {
 		return []Line{{"policy", Fail, "the API server refuses a write of the coordinator: " + message, "Look for an admission webhook that refuses it"}}
 	}
+	if status, message := condition(f.Policy, v1alpha1.ConditionNoticesFailed); status == "True" {
+		message, _, _ = strings.Cut(message, "\n")
+		return []Line{{"policy", Warn, "notices cannot be sent: " + message, "The condition NoticesFailed of UpgradePolicy cluster has what solves it: kubectl get upgradepolicy cluster -o yaml (docs/gates.md)"}}
+	}
 	if f.Policy.Observes() {
 		return []Line{{"policy", Warn, "the mode of UpgradePolicy cluster is Observe: nothing on any node is changed", "When the other lines are good: kubectl patch upgradepolicy cluster --type merge -p '{\"spec\":{\"mode\":\"Manage\"}}', or one pool first (docs/install.md)"}}
 	}

@@ -88,6 +88,7 @@ func TestCheck(t *testing.T) {
 		{"observed", func(f *Facts) { f.Policy.Spec.Mode = v1alpha1.ModeObserve }, "policy warn: is Observe", Warn},
 		{"invalid policy", policyCondition(v1alpha1.ConditionValid, "False"), "policy fail: not valid: because", Fail},
 		{"writes are refused", policyCondition(v1alpha1.ConditionWriteFailed, "True"), "policy fail: refuses a write of the coordinator: because", Fail},
+		{"a notice is not sent", policyCondition(v1alpha1.ConditionNoticesFailed, "True"), "policy warn: notices cannot be sent: because", Warn},
 		{"no source", policyCondition(v1alpha1.ConditionSourceReady, "False"), "source fail: cannot read the index of images: because", Fail},
 		{"source not read yet", func(f *Facts) { f.Policy.Status.Conditions = nil }, "source unknown: not read", OK},
 		{"a right is missing", func(f *Facts) { f.Rights[1].Allowed = false }, "rights warn: you may not request upgrades (create clusterupgrades)", Warn},

@@ -21,13 +21,15 @@ func TestStatusShowsWhatCannotBeWritten(t *testing.T) {
 		{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Message: "every field is understood"},
 		{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: refused},
+		{Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: "SecretForbidden", Message: "notice chat: may not be read\nkind: Role"},
 	}
 	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
-	if len(shown.Policy.Problems) != 1 || shown.Policy.Problems[0].Message != refused {
+	if len(shown.Policy.Problems) != 2 || shown.Policy.Problems[0].Message != refused {
 		t.Errorf("problems: %+v", shown.Policy.Problems)
 	}
 	screen := render.Screen(shown, render.Options{Width: 200})
-	if !strings.Contains(screen, "APIWriteFailed: "+refused) || strings.Contains(screen, "understood") {
+	if !strings.Contains(screen, "APIWriteFailed: "+refused) || strings.Contains(screen, "understood") ||
+		!strings.Contains(screen, "SecretForbidden: notice chat: may not be read") || strings.Contains(screen, "kind: Role") {
 		t.Errorf("the screen:\n%s", screen)
 	}
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -118,6 +119,7 @@ var problemConditions = []struct {
 	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse},
 	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
 	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
+	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue},
 }
 
 func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
@@ -130,8 +132,9 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 		if c == nil || c.Status != one.status {
 			continue
 		}
-		problem := Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
-		if !slices.Contains(v.Problems, problem) { // both may say what is wrong with the source
+		problem := Problem{Reason: v1alpha1.Reason(c.Reason)}
+		problem.Message, _, _ = strings.Cut(c.Message, "\n") // a manifest that solves it may follow
+		if !slices.Contains(v.Problems, problem) {           // both may say what is wrong with the source
 			v.Problems = append(v.Problems, problem)
 		}
 	}

@@ -1,0 +1,94 @@
+package coordinator
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// newSender returns the sender of notices, which does nothing until it runs.
+func (c *Coordinator) newSender(onNews func()) *notice.Sender {
+	return notice.NewSender(notice.Config{Secrets: c.kube.CoreV1(), Program: c.sendNotice, Log: c.log, Metrics: c.metrics, OnNews: onNews})
+}
+
+// noteNotices adds to the planned statuses what is to be told and what was told, and to the
+// policy's which notices cannot be sent. It has that sent which the statuses that were read call
+// pending: an event is not sent before it is stored.
+func (c *Coordinator) noteNotices(s *fleet.Snapshot, p *plan.Plan, now time.Time) {
+	notices, results := s.Policy.Notices(), c.notices.Results()
+	for i := range s.Upgrades {
+		u := &s.Upgrades[i]
+		after := planned(p, u)
+		predicted := func() string { return prediction(s, u, now) }
+		records := notice.Records(u, &after.Status, notices, results, predicted, now)
+		if reflect.DeepEqual(records, u.Status.Notices) || len(records)+len(u.Status.Notices) == 0 {
+			continue
+		}
+		after.Status.Notices = records
+		setStatus(p, *after)
+	}
+	c.notices.Update(notices, notice.AllPending(s.Upgrades))
+	c.noteTroubles(s.Policy, now)
+}
+
+// planned returns the status that the plan has for the upgrade, or the one that it has.
+func planned(p *plan.Plan, u *v1alpha1.ClusterUpgrade) *plan.UpgradeStatus {
+	if i := slices.IndexFunc(p.Statuses, func(w plan.UpgradeStatus) bool { return w.UID == string(u.UID) }); i >= 0 {
+		return &p.Statuses[i]
+	}
+	return &plan.UpgradeStatus{Name: u.Name, UID: string(u.UID), Status: *u.Status.DeepCopy()}
+}
+
+// setStatus sets the status that the plan has for an upgrade.
+func setStatus(p *plan.Plan, status plan.UpgradeStatus) {
+	if i := slices.IndexFunc(p.Statuses, func(w plan.UpgradeStatus) bool { return w.UID == status.UID }); i >= 0 {
+		p.Statuses[i] = status
+		return
+	}
+	p.Statuses = append(p.Statuses, status)
+}
+
+// prediction returns which nodes are expected to be the first and the last of the upgrade, and
+// when. It is empty while another upgrade is active.
+func prediction(s *fleet.Snapshot, u *v1alpha1.ClusterUpgrade, now time.Time) string {
+	predicted := plan.Predict(*s, now)
+	if predicted.Upgrade != u.Name {
+		return ""
+	}
+	first, last := predicted.FirstAndLast()
+	if first == nil {
+		return ""
+	}
+	return notice.Prediction(first.Name, last.Name, first.PredictedStart, predicted.PredictedEnd)
+}
+
+// noteTroubles sets the condition that says which notices cannot be sent, and records an event when
+// that begins. After a change of leader the condition stays until this replica has tried each.
+func (c *Coordinator) noteTroubles(policy *v1alpha1.UpgradePolicy, now time.Time) {
+	troubles, allTried := c.notices.Troubles()
+	before := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionNoticesFailed)
+	switch {
+	case len(troubles) == 0 && (allTried || before == nil || before.ObservedGeneration != policy.Generation):
+		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionNoticesFailed)
+		return
+	case len(troubles) == 0:
+		return
+	}
+	reason, message := notice.Message(troubles)
+	if before == nil {
+		c.record("UpgradePolicy", policy, corev1.EventTypeWarning, v1alpha1.ConditionNoticesFailed, message)
+	}
+	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	})
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // programs are those in the image.
-var programs = []string{"agent", "coordinator", "node-agent"}
+var programs = []string{"agent", "coordinator", "node-agent", "send-notice"}
 
 // flags are those with which the programs are built, and buildEnvironment is the
 // environment: what is built depends only on them, the source and the version of Go.

@@ -21,7 +21,7 @@ var unwanted = []string{
 	"k8s.io/cri-api",
 	"github.com/ProtonMail/go-crypto",
 	"golang.org/x/crypto/x509roots",                             // 150 certificates: the agent asks the API server alone, which has the cluster's own
-	"github.com/nicholas-fedor/shoutrrr",                        // only the coordinator sends notices
+	"github.com/nicholas-fedor/shoutrrr",                        // for the program send-notice
 	"github.com/prometheus",                                     // only the coordinator serves metrics
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard", // as all that runs on the host itself
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm",
@@ -31,7 +31,7 @@ var unwanted = []string{
 func TestAgentLinksOnlyWhatItNeeds(t *testing.T) {
 	agent := dependencies(t, "../../cmd/agent")
 	// A package that nothing links any more may have a new name.
-	others := dependencies(t, "-test", "../../cmd/coordinator", "../../cmd/node-agent", "../../pkg/node/drain", "../../pkg/plugin/cli")
+	others := dependencies(t, "-test", "../../cmd/coordinator", "../../cmd/send-notice", "../../cmd/node-agent", "../../pkg/node/drain", "../../pkg/plugin/cli")
 	for _, name := range unwanted {
 		if i := slices.IndexFunc(agent, below(name)); i >= 0 {
 			t.Errorf("cmd/agent links %s", agent[i])
@@ -39,6 +39,18 @@ func TestAgentLinksOnlyWhatItNeeds(t *testing.T) {
 		if !slices.ContainsFunc(others, below(name)) {
 			t.Errorf("no program and no test links %s: remove it from this list, or correct it", name)
 		}
+	}
+}
+
+// TestCoordinatorLinksNoTemplates checks for the library that sends notices, which fills in templates:
+// Go then links every method of every type, and the program becomes 29 MB larger.
+func TestCoordinatorLinksNoTemplates(t *testing.T) {
+	sends := below("github.com/nicholas-fedor/shoutrrr")
+	if all := dependencies(t, "../../cmd/coordinator"); slices.ContainsFunc(all, sends) {
+		t.Error("cmd/coordinator links the library: only cmd/send-notice may")
+	}
+	if all := dependencies(t, "../../cmd/send-notice"); !slices.ContainsFunc(all, sends) {
+		t.Error("cmd/send-notice does not link the library")
 	}
 }
 

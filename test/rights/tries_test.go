@@ -64,6 +64,7 @@ var groups = []group{
 	{"Secrets and configuration", []try{
 		read("read the Secrets of the cluster", core+"/secrets"),
 		read("read a Secret of kube-system", core+"/namespaces/kube-system/secrets/secret"),
+		read("read a Secret of kubectl-upgrade that no Role names, such as a chat's address", core+"/namespaces/kubectl-upgrade/secrets/chat"),
 		read("read the kubelets' configuration", core+"/namespaces/kube-system/configmaps/kubelet-config"),
 		read("read another ConfigMap of kube-system", core+"/namespaces/kube-system/configmaps/other"),
 		change("change the kubelets' configuration", core+"/namespaces/kube-system/configmaps/kubelet-config", `{"data":{"x":"y"}}`),
@@ -127,6 +128,7 @@ var groups = []group{
 		change("write the status of a schedule", ours+"/maintenanceschedules/nights/status", `{"status":{"state":"Open"}}`),
 		read("read the policy", ours+"/upgradepolicies/cluster"),
 		change("change the source of images", ours+"/upgradepolicies/cluster", `{"spec":{"source":{"url":"https://example.com/"}}}`),
+		change("have upgrades told to a chat", ours+"/upgradepolicies/cluster", `{"spec":{"notices":[{"name":"chat","urlSecret":"chat"}]}}`),
 		change("enable automatic upgrades", ours+"/upgradepolicies/cluster", `{"spec":{"automatic":[{"type":"Reboot"}]}}`),
 		change("delete the policy by an owner that does not exist", ours+"/upgradepolicies/cluster", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"gone","uid":"u"}]}}`),
 		change("write the policy's status", ours+"/upgradepolicies/cluster/status", `{"status":{"version":"v1.34.4"}}`),

@@ -66,6 +66,10 @@ kind: Secret
 metadata: {name: secret, namespace: kube-system}
 ---
 apiVersion: v1
+kind: Secret
+metadata: {name: chat, namespace: kubectl-upgrade}
+---
+apiVersion: v1
 kind: ConfigMap
 metadata: {name: kubelet-config, namespace: kube-system}
 ---

@@ -25,14 +25,14 @@ type Notice struct {
 	// Name of the notice, for messages and the metric.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a name of lower case letters, digits and hyphens, such as slack"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
 	Name string `json:"name"`
 	// URLSecret is the name of a Secret in the namespace kubectl-upgrade, whose key url is the
 	// address as shoutrrr has it, such as slack://hook:TOKEN@webhook. The coordinator may
 	// read it once a Role says so.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a Secret"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a Secret, whose key url is the address"
 	URLSecret string `json:"urlSecret"`
 	// Events are what it is told. Absent: all.
 	// +listType=set

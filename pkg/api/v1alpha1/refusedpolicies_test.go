@@ -35,6 +35,18 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 		policy("an interval with a unit", "source: {intervalSeconds: 10m}", "source.intervalSeconds", "integer"),
 		policy("a large keyring", "source: {keyring: "+strings.Repeat("a", 65537)+"}", "source.keyring", "65536"),
 
+		policy("a notice without a name", "notices: [{urlSecret: chat}]", "notices[0].name", "Required value"),
+		policy("a notice with a wrong name", "notices: [{name: Chat_1, urlSecret: chat}]", "notices[0].name", "must be of lower-case letters, digits and '-'"),
+		policy("a notice without an address", "notices: [{name: chat}]", "notices[0].urlSecret", "Required value"),
+		policy("a notice's address in the policy", "notices: [{name: chat, urlSecret: 'slack://hook:a-b-c@webhook'}]", "notices[0].urlSecret", "must be the name of a Secret, whose key url is the address"),
+		policy("a notice's address in a field", "notices: [{name: chat, url: 'slack://hook:a-b-c@webhook'}]", `notices[0].url"`, "unknown field"),
+		policy("an unknown event", "notices: [{name: chat, urlSecret: chat, events: [Started]}]", "notices[0].events[0]", `"Announced"`),
+		policy("an event twice", "notices: [{name: chat, urlSecret: chat, events: [Ended, Ended]}]", "notices[0].events[1]", "Duplicate value"),
+		policy("no events", "notices: [{name: chat, urlSecret: chat, events: []}]", "notices[0].events", "at least 1"),
+		policy("a notice twice", "notices: [{name: chat, urlSecret: a}, {name: chat, urlSecret: b}]", "notices[1]", "Duplicate value"),
+		policy("nine notices", "notices: ["+strings.Repeat("{name: x, urlSecret: x},", 9)+"]", "notices", "must have at most 8 items"),
+		policy("a long template", "notices: [{name: chat, urlSecret: chat, template: "+strings.Repeat("a", 4097)+"}]", "notices[0].template", "4096"),
+
 		policy("no history", "historyLimit: 0", "historyLimit", "greater than or equal to 1"),
 		policy("a long history", "historyLimit: 1001", "historyLimit", "1000"),
 		policy("a wrong strategy", "strategy: {maxUnavailable: 0}", "strategy.maxUnavailable", "must be a number from 1"),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,8 +21,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/send"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
@@ -54,7 +53,6 @@ func NewCommand(version string) *cobra.Command {
 	command.Flags().StringVar(&o.metrics.Address, "metrics-address", ":8443", "address at which to serve metrics over TLS; empty: nowhere")
 	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default, and while there is no such file: a certificate made at the start")
 	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
-	command.AddCommand(send.NewCommand())
 	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")
 	return command
 }
@@ -97,7 +95,7 @@ func runProgram(ctx context.Context, version string, o options) error {
 
 		Kube: clients, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
 		Watchdog: program.ExitingWatchdog("the coordinator"), Metrics: observed, Version: version, ClockAhead: clock.Ahead,
-		AskGate: gates.Ask, SendNotice: []string{executable, notice.Command},
+		AskGate: gates.Ask, SendNotice: []string{filepath.Join(filepath.Dir(executable), "send-notice")},
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

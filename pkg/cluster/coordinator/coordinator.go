@@ -213,10 +213,11 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	}
 	reaps := c.noteHolders(s, now)
 	p := c.planWithChecks(ctx, s, now)
+	var noticesAgain *time.Time
 	if s.Policy != nil {
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
 		c.followGates(policy, p)
-		c.noteNotices(&s, &p, now)
+		noticesAgain = c.noteNotices(&s, &p, now)
 	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
@@ -229,7 +230,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if s.ClockAhead != 0 {
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
-	return earliest(p.Next, schedulesChange, reaps, clockAgain), err
+	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain), err
 }
 
 // followGates has the policy's gates asked while the plan needs them.

@@ -22,22 +22,25 @@ func (c *Coordinator) newSender(onNews func()) *notice.Sender {
 
 // noteNotices adds to the planned statuses what is to be told and what was told, and to the
 // policy's which notices cannot be sent. It has that sent which the statuses that were read call
-// pending: an event is not sent before it is stored.
-func (c *Coordinator) noteNotices(s *fleet.Snapshot, p *plan.Plan, now time.Time) {
+// pending: an event is not sent before it is stored. It returns when to do so again even if nothing
+// changes.
+func (c *Coordinator) noteNotices(s *fleet.Snapshot, p *plan.Plan, now time.Time) (again *time.Time) {
 	notices, results := s.Policy.Notices(), c.notices.Results()
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
 		after := planned(p, u)
 		predicted := func() string { return prediction(s, u, now) }
-		records := notice.Records(u, &after.Status, notices, results, predicted, now)
+		records, change := notice.Records(u, &after.Status, notices, results, predicted, now)
+		again = earliest(again, change)
 		if reflect.DeepEqual(records, u.Status.Notices) || len(records)+len(u.Status.Notices) == 0 {
 			continue
 		}
 		after.Status.Notices = records
 		setStatus(p, *after)
 	}
-	c.notices.Update(notices, notice.AllPending(s.Upgrades))
+	c.notices.Update(notices, notice.AllPending(s.Upgrades, now))
 	c.noteTroubles(s.Policy, now)
+	return again
 }
 
 // planned returns the status that the plan has for the upgrade, or the one that it has.

@@ -9,14 +9,16 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/send"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
+// sendNotice is the argument with which this program is the one that sends a notice.
+const sendNotice = "send-notice"
+
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == notice.Command { // this program is the one that sends a notice
-		if err := send.Main(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == sendNotice {
+		if err := send.Answer(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		return
@@ -51,4 +53,4 @@ func FreshServer(t *testing.T) *rest.Config {
 }
 
 // SendNotice is the command that sends one notice.
-func SendNotice() []string { return []string{os.Args[0], notice.Command} }
+func SendNotice() []string { return []string{os.Args[0], sendNotice} }

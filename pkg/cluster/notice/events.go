@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -19,48 +20,73 @@ const (
 	maxRecords = 64
 	// maxMessage is the API's limit on a message.
 	maxMessage = 1024
-	// quiet is how long an upgrade that stops or waits for the same reason again is not told
+	// quiet is how long an upgrade that is stalled or waits for the same reason again is not told
 	// again.
 	quiet = 10 * time.Minute
+	// lasting is how long an upgrade must be stalled or wait before that is sent: often it waits a
+	// second only, such as for the first answer of a gate.
+	lasting = 30 * time.Second
 )
 
-// Events returns what is to be told because the status of the upgrade u becomes after. What u's
-// status has already is left out. Replicas that read the same return the same ids, but for those of
+// eventsOf returns what is to be told because the status of the upgrade u becomes after. What the
+// records have already is left out. Replicas that read the same return the same ids, but for those of
 // Stalled and Waiting, which happen more than once: of two replicas only one can write them.
-func Events(u *v1alpha1.ClusterUpgrade, after *v1alpha1.ClusterUpgradeStatus, now time.Time) []v1alpha1.NoticeRecord {
-	e := &events{upgrade: u, now: now}
+func eventsOf(u *v1alpha1.ClusterUpgrade, after *v1alpha1.ClusterUpgradeStatus, records []v1alpha1.NoticeRecord, now time.Time) *events {
+	e := &events{upgrade: u, records: records, now: now}
 	before := &u.Status
 	reason, message := after.Explain()
 	reasonBefore, _ := before.Explain()
 	start := u.Spec.StartTime
 	switch {
 	case before.Outcome != "":
-		return nil
+		return e
 	case after.Outcome != "":
 		e.failedNodes(after)
 		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeEnded, Reason: reason, Message: message})
-		return e.list
+		return e
 	case reasonBefore == "" && start != nil && now.Before(start.Time):
 		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeAnnounced, Message: "no node begins before " + fleet.FormatTime(start.Time)})
 	case len(before.Active) == 0 && len(after.Active) > 0:
 		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeBegan, Node: after.Active[0].Name, Message: "node " + after.Active[0].Name + " is the first"})
 	}
 	e.failedNodes(after)
-	switch info := reason.Info(); {
-	case reason == reasonBefore && after.Stalled() == before.Stalled():
-	case after.Stalled():
-		e.addOnceAWhile(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeStalled, Node: cause(after, reason), Reason: reason, Message: message})
-	case !info.Routine && !info.WaitsForOthers:
-		e.addOnceAWhile(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeWaiting, Reason: reason, Message: message})
+	if state, tellable := stateOf(after); tellable {
+		e.addState(state, after, reason != reasonBefore || after.Stalled() != before.Stalled())
 	}
-	return e.list
+	return e
+}
+
+// stateOf returns what is told of an upgrade in which nothing happens: it is stalled, or waits.
+func stateOf(s *v1alpha1.ClusterUpgradeStatus) (state v1alpha1.NoticeRecord, tellable bool) {
+	reason, message := s.Explain()
+	switch info := reason.Info(); {
+	case s.Outcome != "":
+	case s.Stalled():
+		return v1alpha1.NoticeRecord{Event: v1alpha1.NoticeStalled, Node: cause(s, reason), Reason: reason, Message: message}, true
+	case reason != "" && !info.Routine && !info.WaitsForOthers:
+		return v1alpha1.NoticeRecord{Event: v1alpha1.NoticeWaiting, Reason: reason, Message: message}, true
+	}
+	return v1alpha1.NoticeRecord{}, false
+}
+
+func isState(r v1alpha1.NoticeRecord) bool {
+	return r.Event == v1alpha1.NoticeStalled || r.Event == v1alpha1.NoticeWaiting
+}
+
+func sameState(a, b v1alpha1.NoticeRecord) bool { return a.Event == b.Event && a.Reason == b.Reason }
+
+// isEarly reports whether the record is of a state that has not lasted long enough to be sent.
+func isEarly(r v1alpha1.NoticeRecord, now time.Time) bool {
+	return isState(r) && now.Sub(r.Time.Time) < lasting
 }
 
 // events are what is to be told about one upgrade.
 type events struct {
 	upgrade *v1alpha1.ClusterUpgrade
+	records []v1alpha1.NoticeRecord // what was told, or is to be
 	now     time.Time
 	list    []v1alpha1.NoticeRecord
+	again   *time.Time // when there may be more, even if nothing changes
 }
 
 // add adds an event that an upgrade has once, or once for each node that fails.
@@ -72,21 +98,38 @@ func (e *events) add(r v1alpha1.NoticeRecord) {
 	e.addWithID(r, string(r.Event))
 }
 
-// addOnceAWhile adds an event that an upgrade may have again.
-func (e *events) addOnceAWhile(r v1alpha1.NoticeRecord) {
-	told := func(other v1alpha1.NoticeRecord) bool {
-		return other.Event == r.Event && other.Reason == r.Reason && other.Node == r.Node && e.now.Sub(other.Time.Time) < quiet
+// addState adds the state in which the upgrade is, unless it was told already. begins reports
+// whether the upgrade was in another one before.
+func (e *events) addState(state v1alpha1.NoticeRecord, after *v1alpha1.ClusterUpgradeStatus, begins bool) {
+	if i := lastIndex(e.records, isState); i >= 0 && sameState(e.records[i], state) {
+		last := e.records[i].Time
+		stalled := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionStalled)
+		if again := begins && e.now.Sub(last.Time) >= quiet || stalled != nil && last.Before(&stalled.LastTransitionTime); !again {
+			return
+		}
 	}
-	if !slices.ContainsFunc(e.upgrade.Status.Notices, told) {
-		e.addWithID(r, string(r.Event), r.Node, string(r.Reason), e.now.UTC().Format(time.RFC3339))
+	same := func(r v1alpha1.NoticeRecord) bool { return sameState(r, state) && r.Node == state.Node }
+	if i := lastIndex(e.records, same); i >= 0 && e.now.Sub(e.records[i].Time.Time) < quiet {
+		e.again = new(e.records[i].Time.Add(quiet))
+		return
 	}
+	e.addWithID(state, string(state.Event), state.Node, string(state.Reason), e.now.UTC().Format(time.RFC3339))
+}
+
+func lastIndex(records []v1alpha1.NoticeRecord, is func(v1alpha1.NoticeRecord) bool) int {
+	for i, r := range slices.Backward(records) {
+		if is(r) {
+			return i
+		}
+	}
+	return -1
 }
 
 func (e *events) addWithID(r v1alpha1.NoticeRecord, parts ...string) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(e.upgrade.UID)}, parts...), "\n")))
 	r.ID, r.Time, r.Message = hex.EncodeToString(sum[:6]), metav1.NewTime(e.now.UTC().Truncate(time.Second)), oneLine(r.Message)
 	known := func(other v1alpha1.NoticeRecord) bool { return other.ID == r.ID }
-	if !slices.ContainsFunc(e.upgrade.Status.Notices, known) && !slices.ContainsFunc(e.list, known) {
+	if !slices.ContainsFunc(e.records, known) && !slices.ContainsFunc(e.list, known) {
 		e.list = append(e.list, r)
 	}
 }
@@ -123,91 +166,6 @@ func oneLine(message string) string {
 		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 	}
 	return message
-}
-
-// Key is one event for one notice.
-type Key struct{ ID, Notice string }
-
-// Result is what came of a Key.
-type Result int
-
-// The results.
-const (
-	Sent   Result = iota + 1
-	GaveUp        // it could not be sent for as long as it is retried
-)
-
-// Records returns the records that the status after of the upgrade u should have: those that u has,
-// with what was sent meanwhile, and new events. predicted completes the message of Announced.
-func Records(u *v1alpha1.ClusterUpgrade, after *v1alpha1.ClusterUpgradeStatus, notices []v1alpha1.Notice, results map[Key]Result, predicted func() string, now time.Time) []v1alpha1.NoticeRecord {
-	records := slices.Clone(u.Status.Notices)
-	for i := range records {
-		records[i] = settled(records[i], notices, results)
-	}
-	for _, r := range Events(u, after, now) {
-		for i := range notices {
-			if notices[i].Wants(r.Event) {
-				r.Pending = append(r.Pending, notices[i].Name)
-			}
-		}
-		if r.Pending == nil {
-			continue
-		}
-		if r.Event == v1alpha1.NoticeAnnounced {
-			r.Message = oneLine(r.Message + predicted())
-		}
-		records = append(records, r)
-	}
-	return newest(records)
-}
-
-// settled returns the record with the results. A notice that the policy does not have any more is
-// told nothing.
-func settled(r v1alpha1.NoticeRecord, notices []v1alpha1.Notice, results map[Key]Result) v1alpha1.NoticeRecord {
-	var pending []string
-	r.Failed = slices.Clone(r.Failed)
-	for _, name := range r.Pending {
-		switch {
-		case !slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool { return n.Name == name }):
-		case results[Key{r.ID, name}] == GaveUp:
-			r.Failed = append(r.Failed, name)
-		case results[Key{r.ID, name}] != Sent:
-			pending = append(pending, name)
-		}
-	}
-	r.Pending = pending
-	return r
-}
-
-// newest drops the oldest records beyond the limit, those first that nobody waits for.
-func newest(records []v1alpha1.NoticeRecord) []v1alpha1.NoticeRecord {
-	for len(records) > maxRecords {
-		i := max(0, slices.IndexFunc(records, func(r v1alpha1.NoticeRecord) bool { return len(r.Pending) == 0 }))
-		records = slices.Delete(records, i, i+1)
-	}
-	return records
-}
-
-// Pending is an event that is still to be sent to a notice.
-type Pending struct {
-	Key
-	Time time.Time
-	Data Data
-}
-
-// AllPending returns what is still to be sent, the oldest first.
-func AllPending(upgrades []v1alpha1.ClusterUpgrade) []Pending {
-	var all []Pending
-	for i := range upgrades {
-		u := &upgrades[i]
-		for _, r := range u.Status.Notices {
-			for _, name := range r.Pending {
-				all = append(all, Pending{Key: Key{r.ID, name}, Time: r.Time.Time, Data: NewData(u, r)})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Pending) int { return a.Time.Compare(b.Time) })
-	return all
 }
 
 // Prediction returns what Announced says about the first and the last node of a plan.

@@ -2,11 +2,13 @@ package notice
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -18,27 +20,45 @@ var began = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 type story struct {
 	upgrade v1alpha1.ClusterUpgrade
 	now     time.Time
-	told    []string // event, node and reason of each
+	step    time.Duration // between two statuses
+	again   *time.Time
+	told    []string // event, node and reason of what was sent
 	ids     []string
 }
 
 func newStory() *story {
-	s := &story{now: began}
+	s := &story{now: began, step: time.Minute}
 	s.upgrade.Name, s.upgrade.UID, s.upgrade.Spec.Version = "v1-34-4", "uid-1", "v1.34.4"
 	return s
 }
 
-// to changes the status a minute later, and writes it with its records.
+// to changes the status after a step, and writes it with its records. What is pending until then is
+// sent.
 func (s *story) to(change func(*v1alpha1.ClusterUpgradeStatus)) *story {
-	s.now = s.now.Add(time.Minute)
+	s.later(s.step)
 	after := s.upgrade.Status.DeepCopy()
 	change(after)
-	for _, r := range Events(&s.upgrade, after, s.now) {
-		s.told = append(s.told, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Event, r.Node, r.Reason)))
-		s.ids = append(s.ids, r.ID)
+	for i := range after.Conditions {
+		c := &after.Conditions[i]
+		c.LastTransitionTime = metav1.NewTime(s.now)
+		if before := meta.FindStatusCondition(s.upgrade.Status.Conditions, c.Type); before != nil {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
 	}
-	after.Notices = Records(&s.upgrade, after, []v1alpha1.Notice{{Name: "chat"}}, nil, func() string { return "" }, s.now)
+	after.Notices, s.again = Records(&s.upgrade, after, []v1alpha1.Notice{{Name: "chat"}}, nil, func() string { return "" }, s.now)
 	s.upgrade.Status = *after
+	return s
+}
+
+// later lets time pass. Nothing is done before that the coordinator would have to wake up for.
+func (s *story) later(d time.Duration) *story {
+	s.now = s.now.Add(d)
+	for _, p := range AllPending([]v1alpha1.ClusterUpgrade{s.upgrade}, s.now) {
+		if !slices.Contains(s.ids, p.ID) {
+			s.told = append(s.told, strings.TrimSpace(fmt.Sprintf("%s %s %s", p.Data.Event, p.Data.Node, p.Data.Reason)))
+			s.ids = append(s.ids, p.ID)
+		}
+	}
 	return s
 }
 
@@ -79,7 +99,8 @@ func ends(outcome v1alpha1.Outcome) func(*v1alpha1.ClusterUpgradeStatus) {
 
 // TestEvents tells upgrades, and checks what is told of them.
 func TestEvents(t *testing.T) {
-	later := func(d time.Duration) func(*story) { return func(s *story) { s.now = s.now.Add(d) } }
+	later := func(d time.Duration) func(*story) { return func(s *story) { s.later(d) } }
+	steps := func(d time.Duration) func(*story) { return func(s *story) { s.step = d } }
 	status := func(changes ...func(*v1alpha1.ClusterUpgradeStatus)) func(*story) {
 		return func(s *story) {
 			for _, change := range changes {
@@ -138,6 +159,22 @@ func TestEvents(t *testing.T) {
 			[]func(*story){status(explains(v1alpha1.ReasonSkew, true), active(), explains(v1alpha1.ReasonSkew, true), active(), explains(v1alpha1.ReasonSkew, true))},
 			[]string{"Stalled  Skew"},
 		},
+		"it flaps, and then stays": {
+			[]func(*story){status(explains(v1alpha1.ReasonSkew, true), active(), explains(v1alpha1.ReasonSkew, true)), later(10 * time.Minute), status(explains(v1alpha1.ReasonSkew, true))},
+			[]string{"Stalled  Skew", "Stalled  Skew"},
+		},
+		"stalled for one reason, another, and the first": {
+			[]func(*story){status(explains(v1alpha1.ReasonSkew, true), explains(v1alpha1.ReasonEtcdQuorum, true), explains(v1alpha1.ReasonSkew, true)), later(10 * time.Minute), status(explains(v1alpha1.ReasonSkew, true))},
+			[]string{"Stalled  Skew", "Stalled  EtcdQuorum", "Stalled  Skew"},
+		},
+		"it waits for a moment": {
+			[]func(*story){steps(10 * time.Second), status(explains(v1alpha1.ReasonPreflight, false), explains(v1alpha1.ReasonExternalGateUnknown, false), active("w1"), active("w1"), ends(v1alpha1.OutcomeSucceeded))},
+			[]string{"Began w1", "Ended  UpToDate"},
+		},
+		"the window closes each night": {
+			[]func(*story){status(explains(v1alpha1.ReasonWindowClosed, false)), later(20 * time.Hour), status(active("w1"), explains(v1alpha1.ReasonWindowClosed, false))},
+			[]string{"Waiting  WindowClosed", "Began w1", "Waiting  WindowClosed"},
+		},
 		"stalled again, later": {
 			[]func(*story){status(explains(v1alpha1.ReasonSkew, true), active()), later(time.Hour), status(explains(v1alpha1.ReasonSkew, true))},
 			[]string{"Stalled  Skew", "Stalled  Skew"},
@@ -152,6 +189,7 @@ func TestEvents(t *testing.T) {
 			for _, step := range test.steps {
 				step(s)
 			}
+			s.later(time.Minute)
 			if diff := cmp.Diff(test.want, s.told); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -171,7 +209,7 @@ func TestIDs(t *testing.T) {
 	one, same, other := newStory(), newStory(), newStory()
 	other.upgrade.UID = "uid-2"
 	for _, s := range []*story{one, same, other} {
-		s.to(active("w1")).to(fails("w1")).to(ends(v1alpha1.OutcomeFailed))
+		s.to(active("w1")).to(fails("w1")).to(ends(v1alpha1.OutcomeFailed)).later(time.Minute)
 	}
 	if diff := cmp.Diff(one.ids, same.ids); diff != "" {
 		t.Errorf("two replicas:\n%s", diff)
@@ -189,13 +227,13 @@ func TestRecords(t *testing.T) {
 	s := newStory()
 	after := s.upgrade.Status.DeepCopy()
 	active("w1")(after)
-	after.Notices = Records(&s.upgrade, after, notices, nil, nil, s.now)
+	after.Notices, _ = Records(&s.upgrade, after, notices, nil, nil, s.now)
 	s.upgrade.Status = *after
 	ends(v1alpha1.OutcomeSucceeded)(after)
-	after.Notices = Records(&s.upgrade, after, notices, nil, nil, s.now)
+	after.Notices, _ = Records(&s.upgrade, after, notices, nil, nil, s.now)
 	s.upgrade.Status = *after
 	pending := func() (list []string) {
-		for _, p := range AllPending([]v1alpha1.ClusterUpgrade{s.upgrade}) {
+		for _, p := range AllPending([]v1alpha1.ClusterUpgrade{s.upgrade}, s.now) {
 			list = append(list, p.Data.Event+" "+p.Notice)
 		}
 		return list
@@ -205,41 +243,70 @@ func TestRecords(t *testing.T) {
 	}
 	ended := s.upgrade.Status.Notices[1].ID
 	results := map[Key]Result{{ended, "ends"}: Sent, {ended, "all"}: GaveUp}
-	s.upgrade.Status.Notices = Records(&s.upgrade, after, notices, results, nil, s.now)
+	s.upgrade.Status.Notices, _ = Records(&s.upgrade, after, notices, results, nil, s.now)
 	if diff := cmp.Diff([]string{"Began all"}, pending()); diff != "" {
 		t.Errorf("with results (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"all"}, s.upgrade.Status.Notices[1].Failed); diff != "" {
 		t.Errorf("given up (-want +got):\n%s", diff)
 	}
-	s.upgrade.Status.Notices = Records(&s.upgrade, after, notices[1:], nil, nil, s.now)
+	s.upgrade.Status.Notices, _ = Records(&s.upgrade, after, notices[1:], nil, nil, s.now)
 	if got := pending(); got != nil {
 		t.Errorf("without the notice in the policy: %q is pending", got)
 	}
 }
 
-// TestRecordsAreFew checks the limit: what nobody waits for goes first.
+// TestAgain checks when the coordinator looks again by itself: when a state may be sent, and when one
+// that was told may be told again.
+func TestAgain(t *testing.T) {
+	s := newStory().to(explains(v1alpha1.ReasonSkew, true))
+	first := s.now
+	if s.again == nil || !s.again.Equal(first.Add(lasting)) {
+		t.Errorf("a new state: got %v, want in %s", s.again, lasting)
+	}
+	if s.to(active()); s.again != nil {
+		t.Errorf("nothing is to be told: got %v", s.again)
+	}
+	if s.to(explains(v1alpha1.ReasonSkew, true)); s.again == nil || !s.again.Equal(first.Add(quiet)) {
+		t.Errorf("the same state soon: got %v, want %s after the first", s.again, quiet)
+	}
+}
+
+// TestAddedNotice checks that a notice which is added to the policy is told that the upgrade is stalled.
+func TestAddedNotice(t *testing.T) {
+	s := newStory().to(explains(v1alpha1.ReasonSkew, true))
+	s.upgrade.Status.Notices = nil // as without a notice
+	if s.to(explains(v1alpha1.ReasonSkew, true)).later(time.Minute); len(s.told) != 1 {
+		t.Errorf("told %q", s.told)
+	}
+}
+
+// TestRecordsAreFew checks the limit: what nobody waits for goes first, and of that the states.
 func TestRecordsAreFew(t *testing.T) {
 	s := newStory()
 	s.to(active("w1"))
-	first := s.upgrade.Status.Notices[0]
-	for i := range 2 * maxRecords {
-		s.now = s.now.Add(time.Hour)
-		s.to(explains(v1alpha1.ReasonSkew, true)).to(active())
-		if i%2 == 0 {
-			last := len(s.upgrade.Status.Notices) - 1
-			s.upgrade.Status.Notices[last].Pending = nil
+	s.upgrade.Status.Notices[0].Pending = nil
+	first := s.upgrade.Status.Notices[0].ID
+	stalls := func(sent func(i int) bool) {
+		for i := range 2 * maxRecords {
+			s.later(time.Hour).to(explains(v1alpha1.ReasonSkew, true))
+			if last := len(s.upgrade.Status.Notices) - 1; sent(i) {
+				s.upgrade.Status.Notices[last].Pending = nil
+			}
+			s.to(active())
+		}
+		if n := len(s.upgrade.Status.Notices); n != maxRecords {
+			t.Errorf("%d records, want %d", n, maxRecords)
 		}
 	}
-	if n := len(s.upgrade.Status.Notices); n != maxRecords {
-		t.Errorf("%d records, want %d", n, maxRecords)
+	stalls(func(i int) bool { return i < maxRecords/2 || i%2 == 0 })
+	if s.upgrade.Status.Notices[0].ID != first {
+		t.Error("Began was dropped while there are states that were sent: it may be told again")
 	}
+	stalls(func(i int) bool { return i%2 == 0 })
 	for _, r := range s.upgrade.Status.Notices[:maxRecords-1] {
 		if r.Pending == nil {
 			t.Errorf("%s is kept, though nobody waits for it", r.ID)
 		}
-	}
-	if s.upgrade.Status.Notices[0].ID == first.ID {
-		t.Error("the oldest is kept, though others wait")
 	}
 }

@@ -3,5 +3,5 @@ package notice
 // RunProgram sends an order by a process of its own, and Text returns an answer as a sentence.
 var (
 	RunProgram = runProgram
-	Text       = Answer.text
+	Text       = problemText
 )

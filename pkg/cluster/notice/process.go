@@ -7,6 +7,8 @@ import (
 	"io"
 	"os/exec"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 )
 
 // maxAnswer is how much of a process' output is read, in bytes.
@@ -14,22 +16,25 @@ const maxAnswer = 8 << 10
 
 // runProgram has a process of its own send the order. What the process writes to its standard error
 // is dropped: a panic may show the address.
-func runProgram(ctx context.Context, program []string, order Order) Answer {
-	input, err := json.Marshal(order)
+func runProgram(ctx context.Context, program []string, o order.Order) order.Answer {
+	input, err := json.Marshal(o)
 	if err != nil {
-		return Answer{Problem: ProblemOther}
+		return order.Answer{Problem: order.ProblemOther}
 	}
-	ctx, stop := context.WithTimeout(ctx, Timeout)
+	ctx, stop := context.WithTimeout(ctx, order.Timeout)
 	defer stop()
 	var output bytes.Buffer
-	command := exec.CommandContext(ctx, program[0], program[1:]...) //nolint:gosec // the program is the coordinator's own
+	command := exec.CommandContext(ctx, program[0], program[1:]...) //nolint:gosec // the program is one of our image
 	command.Stdin, command.Stdout, command.WaitDelay = bytes.NewReader(input), &limitedWriter{&output, maxAnswer}, time.Second
-	if err := command.Run(); err != nil {
-		return Answer{Problem: ProblemEnded}
+	if err := command.Start(); err != nil {
+		return order.Answer{Problem: order.ProblemProgram}
 	}
-	var answer Answer
+	if err := command.Wait(); err != nil {
+		return order.Answer{Problem: order.ProblemEnded}
+	}
+	var answer order.Answer
 	if err := json.Unmarshal(output.Bytes(), &answer); err != nil {
-		return Answer{Problem: ProblemOther}
+		return order.Answer{Problem: order.ProblemOther}
 	}
 	return answer
 }

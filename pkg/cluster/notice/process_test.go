@@ -3,11 +3,13 @@ package notice_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,24 +19,32 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/send"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 )
 
-// TestMain is also the program that sends one notice.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == notice.Command {
-		if err := send.Main(os.Stdin, os.Stdout); err != nil {
-			os.Exit(1)
-		}
-		return
+// program is the program that sends one notice, as in the image: with cgo it needs more memory than
+// its limit.
+var program []string
+
+func TestMain(m *testing.M) { os.Exit(withProgram(m)) }
+
+func withProgram(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "send-notice")
+	if err != nil {
+		panic(err)
 	}
-	os.Exit(m.Run())
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder that stays harms nothing
+	program = []string{filepath.Join(dir, "send-notice")}
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program[0], "../../../cmd/send-notice")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("%v\n%s", err, out))
+	}
+	return m.Run()
 }
 
-var program = []string{os.Args[0], notice.Command}
-
-func order(url string) notice.Order {
-	return notice.Order{URL: url, Data: notice.Data{ID: "0a", Event: "Stalled", Upgrade: "v1-34-4", Text: "the text"}}
+func orderTo(url string) order.Order {
+	return order.Order{URL: url, Data: order.Data{ID: "0a", Event: "Stalled", Upgrade: "v1-34-4", Text: "the text"}}
 }
 
 // TestSend sends to a real receiver on loopback, in the ways of some services.
@@ -55,12 +65,12 @@ func TestSend(t *testing.T) {
 		"mattermost://" + host + "/token?disabletls=yes":           `"text":"the text"`,
 	} {
 		got = ""
-		if answer := notice.RunProgram(t.Context(), program, order(url)); answer.Problem != "" || !strings.Contains(got, want) {
+		if answer := notice.RunProgram(t.Context(), program, orderTo(url)); answer.Problem != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %+v, received %q, want %q", url, answer, got, want)
 		}
 	}
 	got = ""
-	check := order("generic+http://" + host + "/hook")
+	check := orderTo("generic+http://" + host + "/hook")
 	check.CheckOnly = true
 	if answer := notice.RunProgram(t.Context(), program, check); answer.Problem != "" || got != "" {
 		t.Errorf("a check: %+v, received %q", answer, got)
@@ -111,7 +121,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			t.Parallel()
-			o := order(test.url)
+			o := orderTo(test.url)
 			o.Template = test.template
 			answer := notice.RunProgram(t.Context(), program, o)
 			if text := notice.Text(answer); !strings.Contains(text, test.want) || strings.Contains(text, "TOPSECRET") {
@@ -161,12 +171,12 @@ func TestNoSecretLeaves(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	for _, address := range addresses {
-		answer := notice.RunProgram(t.Context(), program, order(address))
+		answer := notice.RunProgram(t.Context(), program, orderTo(address))
 		name, _, _ := strings.Cut(address, ":")
-		if answer.Problem == "" || answer.Problem == notice.ProblemService || answer.Problem == notice.ProblemEnded {
+		if answer.Problem == "" || answer.Problem == order.ProblemService || answer.Problem == order.ProblemEnded {
 			t.Errorf("%s: got %+v, want that it cannot be sent", name, answer)
 		}
-		if answer.Problem == notice.ProblemAddress {
+		if answer.Problem == order.ProblemAddress {
 			t.Logf("%s: the address is refused", name)
 		}
 		written, err := json.Marshal(answer)
@@ -196,14 +206,22 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 }
 
+// TestProgramIsMissing checks what is said where the coordinator runs without the program.
+func TestProgramIsMissing(t *testing.T) {
+	answer := notice.RunProgram(t.Context(), []string{filepath.Join(t.TempDir(), "send-notice")}, orderTo("generic://host.invalid"))
+	if text := notice.Text(answer); !strings.Contains(text, "send-notice") {
+		t.Errorf("got %+v: %s", answer, text)
+	}
+}
+
 // TestPanicSaysNothing checks that an order that cannot be read ends the process without words.
 func TestPanicSaysNothing(t *testing.T) {
-	command := exec.CommandContext(t.Context(), program[0], program[1:]...)
+	command := exec.CommandContext(t.Context(), program[0])
 	command.Stdin = strings.NewReader("TOPSECRET")
 	var out bytes.Buffer
 	command.Stdout = &out
 	began := time.Now()
-	if err := command.Run(); err == nil || out.Len() > 0 || time.Since(began) > notice.Timeout {
+	if err := command.Run(); err == nil || out.Len() > 0 || time.Since(began) > order.Timeout {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
 )
 
@@ -37,7 +38,7 @@ const reasonNotSent = "NotSent"
 // Sender sends notices. Its methods do not block.
 type Sender struct {
 	secrets typedcorev1.SecretsGetter
-	send    func(context.Context, Order) Answer
+	send    func(context.Context, order.Order) order.Answer
 	pause   time.Duration
 	log     *slog.Logger
 	counts  *metrics.Metrics
@@ -88,7 +89,7 @@ type Config struct {
 func NewSender(c Config) *Sender {
 	return &Sender{
 		secrets: c.Secrets, log: c.Log, counts: c.Metrics, onNews: c.OnNews, pause: cmp.Or(c.Pause, firstPause),
-		send:    func(ctx context.Context, order Order) Answer { return runProgram(ctx, c.Program, order) },
+		send:    func(ctx context.Context, o order.Order) order.Answer { return runProgram(ctx, c.Program, o) },
 		changed: make(chan struct{}, 1), results: map[Key]Result{}, states: map[string]*state{},
 	}
 }
@@ -262,19 +263,19 @@ func (s *Sender) giveUp(name string) {
 
 // trySending sends an event; nil: it checks whether one could be sent. It returns what went wrong.
 func (s *Sender) trySending(ctx context.Context, n v1alpha1.Notice, p *Pending) *Trouble {
-	ctx, stop := context.WithTimeout(ctx, Timeout)
+	ctx, stop := context.WithTimeout(ctx, order.Timeout)
 	defer stop()
 	address, err := secret.Read(ctx, s.secrets, n.URLSecret, "url")
 	var problem *secret.Problem
 	if errors.As(err, &problem) {
 		return &Trouble{Notice: n.Name, Reason: problem.Reason, Message: problem.Message, Fix: problem.Fix, lasts: problem.Fix != ""}
 	}
-	order := Order{URL: address, Template: n.Template, CheckOnly: p == nil}
+	o := order.Order{URL: address, Template: n.Template, CheckOnly: p == nil}
 	if p != nil {
-		order.Data = p.Data
+		o.Data = p.Data
 	}
-	if answer := s.send(ctx, order); answer.Problem != "" {
-		return &Trouble{Notice: n.Name, Reason: reasonNotSent, Message: answer.text(), lasts: !answer.passes()}
+	if answer := s.send(ctx, o); answer.Problem != "" {
+		return &Trouble{Notice: n.Name, Reason: reasonNotSent, Message: problemText(answer), lasts: !problemPasses(answer)}
 	}
 	return nil
 }

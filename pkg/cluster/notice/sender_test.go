@@ -15,13 +15,14 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 )
 
 // receiver stands for the process that sends. Each notice's Secret has its name as address.
 type receiver struct {
 	*Sender
 	mutex    sync.Mutex
-	problems map[string]Answer // by address
+	problems map[string]order.Answer // by address
 	hangs    map[string]bool
 	got      []string // address and id
 	tries    map[string]int
@@ -31,7 +32,7 @@ type receiver struct {
 
 // newReceiver runs a Sender until the test ends.
 func newReceiver(t *testing.T, notices ...string) *receiver {
-	r := &receiver{problems: map[string]Answer{}, hangs: map[string]bool{}, tries: map[string]int{}}
+	r := &receiver{problems: map[string]order.Answer{}, hangs: map[string]bool{}, tries: map[string]int{}}
 	client := fake.NewClientset()
 	for _, name := range notices {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"url": []byte(name)}}
@@ -48,30 +49,30 @@ func newReceiver(t *testing.T, notices ...string) *receiver {
 	return r
 }
 
-func (r *receiver) take(ctx context.Context, order Order) Answer {
+func (r *receiver) take(ctx context.Context, o order.Order) order.Answer {
 	r.mutex.Lock()
 	r.running++
 	r.most = max(r.most, r.running)
-	hangs, problem := r.hangs[order.URL] && !order.CheckOnly, r.problems[order.URL]
-	if !order.CheckOnly {
-		r.tries[order.URL]++
+	hangs, problem := r.hangs[o.URL] && !o.CheckOnly, r.problems[o.URL]
+	if !o.CheckOnly {
+		r.tries[o.URL]++
 	}
 	r.mutex.Unlock()
 	if hangs {
 		<-ctx.Done()
-		problem = Answer{Problem: ProblemEnded}
+		problem = order.Answer{Problem: order.ProblemEnded}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.running--
-	if problem.Problem == "" && !order.CheckOnly {
-		r.got = append(r.got, order.URL+" "+order.Data.ID)
+	if problem.Problem == "" && !o.CheckOnly {
+		r.got = append(r.got, o.URL+" "+o.Data.ID)
 	}
 	return problem
 }
 
 // answer sets what the address chat answers.
-func (r *receiver) answer(a Answer) {
+func (r *receiver) answer(a order.Answer) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.problems["chat"] = a
@@ -86,7 +87,7 @@ func wanted(names ...string) (list []v1alpha1.Notice) {
 
 func waiting(name string, ids ...string) (list []Pending) {
 	for _, id := range ids {
-		list = append(list, Pending{Key: Key{id, name}, Time: time.Now(), Data: Data{ID: id}})
+		list = append(list, Pending{Key: Key{id, name}, Time: time.Now(), Data: order.Data{ID: id}})
 	}
 	return list
 }
@@ -130,14 +131,14 @@ func TestDeadAddress(t *testing.T) {
 func TestComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver(t, "chat")
-		r.answer(Answer{Problem: ProblemStatus, Status: 503})
+		r.answer(order.Answer{Problem: order.ProblemStatus, Status: 503})
 		r.Update(wanted("chat"), waiting("chat", "1", "2"))
 		time.Sleep(2 * time.Minute)
 		list, _ := r.Troubles()
 		if len(list) != 1 || list[0].Message != "the service answered 503 (Service Unavailable)" {
 			t.Errorf("while it answers 503: %+v", list)
 		}
-		r.answer(Answer{})
+		r.answer(order.Answer{})
 		time.Sleep(6 * time.Minute)
 		if got := fmt.Sprint(r.got); got != "[chat 1 chat 2]" {
 			t.Errorf("got %s", got)
@@ -162,7 +163,7 @@ func TestComesBack(t *testing.T) {
 func TestWrongNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver(t, "chat")
-		r.answer(Answer{Problem: ProblemTemplate, Detail: "it does not parse"})
+		r.answer(order.Answer{Problem: order.ProblemTemplate, Detail: "it does not parse"})
 		r.Update(wanted("missing", "chat"), nil)
 		time.Sleep(time.Second)
 		list, tried := r.Troubles()
@@ -172,7 +173,7 @@ func TestWrongNotice(t *testing.T) {
 		if reason, message := Message(list); reason != "SecretNotFound" || !strings.Contains(message, "notice missing: Secret kubectl-upgrade/missing does not exist") || !strings.Contains(message, "; notice chat: its template cannot be used: it does not parse") {
 			t.Errorf("got %s: %s", reason, message)
 		}
-		r.answer(Answer{})
+		r.answer(order.Answer{})
 		corrected := wanted("chat")
 		corrected[0].Template = "{{.Text}}"
 		r.Update(corrected, nil)

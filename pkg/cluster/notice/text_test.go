@@ -37,36 +37,9 @@ func TestText(t *testing.T) {
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) ended: Succeeded after 1h3m0s, 2 of 5 nodes done. all 5 nodes run v1.34.4. Details: `kubectl upgrade report v1-34-4` (id 0a)"},
 	} {
 		test.record.ID = "0a"
-		got, err := Render("", NewData(test.upgrade, test.record))
-		if err != nil || got != test.want {
-			t.Errorf("%s: got\n%s\nwant\n%s\n%v", test.record.Event, got, test.want, err)
+		if got := NewData(test.upgrade, test.record).Text; got != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.record.Event, got, test.want)
 		}
-	}
-}
-
-func TestRender(t *testing.T) {
-	data := Data{Event: "Stalled", Upgrade: "v1-34-4", Node: "w1", Text: "the text"}
-	for text, want := range map[string]string{
-		"":                   "the text",
-		"staging: {{.Text}}": "staging: the text",
-		`{{if eq .Event "Stalled"}}:fire: {{.Node}}{{end}}`: ":fire: w1",
-	} {
-		if got, err := Render(text, data); err != nil || got != want {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"{{.Text":             "it does not parse: template: template:1: unclosed action",
-		"{{.Unknown}}":        "can't evaluate field Unknown",
-		`{{template "none"}}`: `template "none" not defined`,
-	} {
-		if _, err := Render(text, data); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
-	}
-	data.Text = strings.Repeat("ü", maxText)
-	if got, err := Render("x{{.Text}}", data); err != nil || len(got) > maxText || !strings.HasSuffix(got, "ü") {
-		t.Errorf("a long text: got %d bytes, %v, want at most %d", len(got), err, maxText)
 	}
 }
 

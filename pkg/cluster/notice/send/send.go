@@ -1,11 +1,11 @@
 // Package send sends one notice with the library shoutrrr, in a process of its own.
 //
 // The library takes no context, and its services have clients of their own, with and without time
-// limits. So the coordinator runs this program again for each notice: whatever a server or a template
+// limits. So the coordinator runs a program for each notice: whatever a server or a template
 // does, it costs half a minute and a limited amount of memory, and a panic ends only this process.
 //
 // It promises that nothing of an address leaves the process: what went wrong is a code of package
-// notice, and never an error's text. Errors of the library may contain the address.
+// order, and never an error's text. Errors of the library may contain the address.
 package send
 
 import (
@@ -24,65 +24,60 @@ import (
 
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
-	"github.com/spf13/cobra"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 )
 
-// maxMemory is how much memory a template, or an answer, may need.
-const maxMemory = 256 << 20
+// maxMemory is how much memory a template, or an answer, may need: one arena of Go's heap, which is 64
+// MiB, and what is beside it. Four such processes have room in the coordinator's limit.
+const maxMemory = 96 << 20
 
 // maxAnswer is how much of a server's answer is read.
 const maxAnswer = 64 << 10
 
-// NewCommand returns the command that reads a notice.Order, sends it, and writes a notice.Answer.
-func NewCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: notice.Command, Short: "Send one notice, which is read from the standard input", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return Main(command.InOrStdin(), command.OutOrStdout())
-		},
-	}
-}
-
-// Main sends the order that it reads.
+// Main is the program: it sends the order that it reads, within limits of time and memory.
 func Main(in io.Reader, out io.Writer) error {
-	time.AfterFunc(notice.Timeout, func() { os.Exit(1) }) // also if the coordinator is gone
+	time.AfterFunc(order.Timeout, func() { os.Exit(1) }) // also if the coordinator is gone
 	limit := syscall.Rlimit{Cur: maxMemory, Max: maxMemory}
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
 		return errors.New("limiting the memory of this process")
 	}
-	var order notice.Order
-	if err := json.NewDecoder(in).Decode(&order); err != nil {
+	return Answer(in, out)
+}
+
+// Answer sends the order that it reads, and writes what came of it.
+func Answer(in io.Reader, out io.Writer) error {
+	var o order.Order
+	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return errors.New("the order cannot be read")
 	}
-	return json.NewEncoder(out).Encode(send(order))
+	return json.NewEncoder(out).Encode(send(o))
 }
 
 // send sends one notice.
-func send(order notice.Order) (answer notice.Answer) {
+func send(o order.Order) (answer order.Answer) {
 	defer func() {
 		if recover() != nil { // some services panic if a server cannot be reached
-			answer = notice.Answer{Problem: notice.ProblemOther}
+			answer = order.Answer{Problem: order.ProblemOther}
 		}
 	}()
-	text, err := notice.Render(order.Template, order.Data)
+	text, err := Render(o.Template, o.Data)
 	if err != nil {
-		return notice.Answer{Problem: notice.ProblemTemplate, Detail: err.Error()}
+		return order.Answer{Problem: order.ProblemTemplate, Detail: err.Error()}
 	}
 	if strings.TrimSpace(text) == "" {
-		return notice.Answer{Problem: notice.ProblemTemplate, Detail: "it gives an empty text"}
+		return order.Answer{Problem: order.ProblemTemplate, Detail: "it gives an empty text"}
 	}
-	if order.CheckOnly {
-		return check(order.URL)
+	if o.CheckOnly {
+		return check(o.URL)
 	}
 	seen := observe()
-	service, err := (&router.ServiceRouter{}).Locate(order.URL)
+	service, err := (&router.ServiceRouter{}).Locate(o.URL)
 	switch {
 	case errors.Is(err, router.ErrUnknownService):
-		return notice.Answer{Problem: notice.ProblemService}
+		return order.Answer{Problem: order.ProblemService}
 	case err != nil && seen.problem == "": // some services log in first
-		return notice.Answer{Problem: notice.ProblemAddress}
+		return order.Answer{Problem: order.ProblemAddress}
 	case err == nil:
 		err = service.Send(text, &types.Params{})
 	}
@@ -90,23 +85,23 @@ func send(order notice.Order) (answer notice.Answer) {
 }
 
 // check returns whether an address names a service. It asks no server.
-func check(address string) notice.Answer {
+func check(address string) order.Answer {
 	var services router.ServiceRouter
 	name, _, err := services.ExtractServiceName(address)
 	if err != nil {
-		return notice.Answer{Problem: notice.ProblemAddress}
+		return order.Answer{Problem: order.ProblemAddress}
 	}
 	if _, err := services.NewService(name); err != nil {
-		return notice.Answer{Problem: notice.ProblemService}
+		return order.Answer{Problem: order.ProblemService}
 	}
-	return notice.Answer{}
+	return order.Answer{}
 }
 
 // observe has all clients of this process that have no transport of their own observed.
 func observe() *observer {
 	o := &observer{next: http.DefaultTransport}
 	http.DefaultTransport = o
-	http.DefaultClient.Timeout = notice.Timeout - 5*time.Second
+	http.DefaultClient.Timeout = order.Timeout - 5*time.Second
 	return o
 }
 
@@ -115,7 +110,7 @@ type observer struct {
 	next http.RoundTripper
 
 	mutex   sync.Mutex
-	problem notice.Problem
+	problem order.Problem
 	status  int
 }
 
@@ -126,13 +121,13 @@ func (o *observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer o.mutex.Unlock()
 	switch {
 	case err != nil && (r.Context().Err() != nil || strings.Contains(err.Error(), "request canceled")): // by the client's time limit
-		o.problem, o.status = notice.ProblemTimeout, 0
+		o.problem, o.status = order.ProblemTimeout, 0
 		return nil, err
 	case err != nil:
 		o.problem, o.status = classify(err), 0
 		return nil, err
 	case response.StatusCode >= http.StatusBadRequest:
-		o.problem, o.status = notice.ProblemStatus, response.StatusCode
+		o.problem, o.status = order.ProblemStatus, response.StatusCode
 	default:
 		o.problem, o.status = "", 0
 	}
@@ -145,24 +140,24 @@ func (o *observer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // answer returns what came of sending. Some services return no error although their last request
 // failed.
-func (o *observer) answer(err error) notice.Answer {
+func (o *observer) answer(err error) order.Answer {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	switch {
 	case o.problem != "":
-		return notice.Answer{Problem: o.problem, Status: o.status}
+		return order.Answer{Problem: o.problem, Status: o.status}
 	case err == nil:
-		return notice.Answer{}
+		return order.Answer{}
 	}
 	var reply *textproto.Error
 	if errors.As(err, &reply) {
-		return notice.Answer{Problem: notice.ProblemStatus, Status: reply.Code}
+		return order.Answer{Problem: order.ProblemStatus, Status: reply.Code}
 	}
-	return notice.Answer{Problem: classify(err)}
+	return order.Answer{Problem: classify(err)}
 }
 
 // classify returns the code of an error of the network.
-func classify(err error) notice.Problem {
+func classify(err error) order.Problem {
 	var (
 		unknownHost *net.DNSError
 		timeout     net.Error
@@ -172,13 +167,13 @@ func classify(err error) notice.Problem {
 	)
 	switch {
 	case errors.As(err, &unknownHost) && !unknownHost.IsTimeout:
-		return notice.ProblemName
+		return order.ProblemName
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return notice.ProblemTimeout
+		return order.ProblemTimeout
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return notice.ProblemRefused
+		return order.ProblemRefused
 	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &certificate):
-		return notice.ProblemCertificate
+		return order.ProblemCertificate
 	}
-	return notice.ProblemOther
+	return order.ProblemOther
 }

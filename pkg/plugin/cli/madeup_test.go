@@ -15,6 +15,7 @@ func scheduleTexts() []string {
 	const good = "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata:\n  name: a\nspec:\n  timeZone: Europe/Berlin\n  maintenanceWindows:\n    - name: w\n      startTime: \"2026-01-03T01:00:00Z\"\n      endTime: \"2026-01-03T05:00:00Z\"\n      recurrence: FREQ=WEEKLY;BYDAY=SA\n"
 	texts := []string{
 		good, good, good, strings.Replace(good, "maintenanceWindows", "maintenanceExclusions", 1),
+		"{apiVersion: kubectl-upgrade.dev/v1alpha1, kind: MaintenanceSchedule, metadata: {name: f}, spec: {}}\n",
 		`{"apiVersion": "kubectl-upgrade.dev/v1alpha1", "kind": "MaintenanceSchedule", "metadata": {"name": "j"}, "spec": {}}` + "\n",
 	}
 	for _, change := range []string{
@@ -40,8 +41,8 @@ type invocation struct {
 var words = []string{
 	"", " ", "a", "A_b", "-", "--", "-1", "0", "1", "5", "101%", "20%", "99999999999999999999", "1d", "90m", "2h30m", "soon", "true", "yes", "none", "client", "server",
 	"v1.34", "v1.34.4", "1.35", "v1.35.4", "v9.9.9", "latest", "2026-12-24 18:00", "2026-12-24T18:00:00Z", "2026-02-30T00:00:00Z", "Europe/Berlin", "localtime", "UTC", "Mars/Phobos",
-	"json", "yaml", "wide", "name", "html", "markdown", "jsonpath={.items[*].metadata.name}", "jsonpath={.items", "jsonpath={..name}", "custom-columns=A:.metadata.name", "go-template={{.kind}}", "xml",
-	"pool=db", "pool in (a, b)", "pool in (a", "!gpu", "=", "Patch", "minor", "Reboot", "Sunday", "etcd-single=a reason", "w1", "node/w1", "clusterupgrade/v1.35.4", "kubectl-upgrade",
+	"json", "yaml", "wide", "name", "html", "markdown", "jsonpath={.items[*].metadata.name}", "jsonpath={.items", "jsonpath={..name}", "jsonpath={end}", "custom-columns=A:.metadata.name", "go-template={{.kind}}", "go-template={{index .items 100}}", "xml",
+	"pool=db", "pool=db,pool=web", "pool!=db", "pool in (a, b)", "pool in (a", "!gpu", "=", "Patch", "minor", "Reboot", "Sunday", "etcd-single=a reason", "w1", "node/w1", "clusterupgrade/v1.35.4", "kubectl-upgrade",
 	"\x1b[31mred\x1b[0m", "ü", "\xff\xfe", strings.Repeat("a", 10_000), "$(id)", "../..", "bash", "fish", "kubectl", "kured", "--help", "--yes", "-o", "6",
 }
 
@@ -60,6 +61,9 @@ var usual = map[string][]string{
 	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4", "v1.34"}, "verb apply": {"v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "a"}, "verb unfreeze": {"a", ""},
 	"verb suspend": {"v1.35.4"}, "verb resume": {"v1.35.4"}, "verb approve": {"v1.35.4"}, "verb abandon": {"w1"}, "verb completion": {"bash", "kubectl"},
 }
+
+// needed are flags without which a verb does nothing, or little without a cluster.
+var needed = map[string][]string{"freeze": {"for", "reason"}, "abandon": {"reason"}, "plan": {"snapshot"}, "report": {"snapshot"}}
 
 func (i *invocation) pick(from []string) string { return from[i.random.IntN(len(from))] }
 
@@ -118,7 +122,12 @@ func (m *machine) invocation(seed uint64) *invocation {
 		// The cluster's own flags have values for other clusters.
 		flags = slices.DeleteFunc(flags, func(f *pflag.Flag) bool { return f.Hidden || f.Name == "context" })
 	}
-	for range i.random.IntN(4) {
+	for _, name := range needed[i.args[0]] {
+		if i.sane {
+			i.args = append(i.args, "--"+name+"="+i.pick(usual[name]))
+		}
+	}
+	for range i.random.IntN(6) {
 		flag := flags[i.random.IntN(len(flags))]
 		name := "--" + flag.Name
 		if !i.sane && i.random.IntN(12) == 0 {

@@ -20,8 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
@@ -39,8 +37,9 @@ const (
 
 // TestInvocations makes up whole invocations of the plugin, arguments and files, and checks that
 // each ends with a known exit code, with one line if it is an error; that it neither panics, hangs,
-// nor uses much memory; that it changes no file but those that it was told to write; and that a
-// file of schedules that it accepts is accepted by an API server. INVOCATIONS is how many there
+// nor uses much memory; that it changes no file but those that it was told to write, and no object
+// by a verb that only shows, or by a dry run; and that a file of schedules that it accepts is
+// accepted by an API server. INVOCATIONS is how many there
 // are, and SEED the first of them: `make fuzz-cli`.
 func TestInvocations(t *testing.T) {
 	count, first := number(t, "INVOCATIONS", 500), number(t, "SEED", 1)
@@ -74,9 +73,11 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 // machine is where invocations run: a folder with files, and clusters.
 type machine struct {
 	dir         string
-	server      rest.Interface
-	kubeconfigs []string // the first is that of a real API server
+	cluster     *madeUpCluster
+	kubeconfigs []string // the first is that of the cluster
+	root        *cobra.Command
 	verbs       []*cobra.Command
+	pairs       []pair
 	schedules   []string // texts of schedules, one object each
 	snapshot    string   // the text of a snapshot of a cluster that is being upgraded
 	accepted    int
@@ -88,9 +89,7 @@ func newMachine(t *testing.T) *machine {
 	must(t, err)
 	m := &machine{dir: t.TempDir(), snapshot: string(snapshot)}
 	config := apitest.Start(t)
-	apitest.InstallCRDs(t, config)
-	config.QPS = -1
-	m.server = kubernetes.NewForConfigOrDie(config).RESTClient()
+	m.cluster = newMadeUpCluster(t, config)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<html><title>Sign in</title></html>")
@@ -110,7 +109,9 @@ func newMachine(t *testing.T) *machine {
 	must(t, os.WriteFile(filepath.Join(homes, "broken"), []byte("clusters: ["), 0o600))
 	m.addKubeconfig(t, homes, "real", apitest.Kubeconfig(t, config))
 	slices.Reverse(m.kubeconfigs) // the real one first
-	m.verbs = cli.New(genericiooptions.NewTestIOStreamsDiscard(), "test").Commands()
+	m.root = cli.New(genericiooptions.NewTestIOStreamsDiscard(), "test")
+	m.verbs = m.root.Commands()
+	m.pairs = pairs(m.verbs)
 	m.schedules = scheduleTexts()
 	t.Setenv("HOME", homes)
 	t.Chdir(m.dir)
@@ -139,7 +140,7 @@ func (m *machine) fill(t *testing.T, i *invocation) {
 	if i.random.IntN(4) == 0 {
 		snapshot = snapshot[:i.random.IntN(len(snapshot))]
 	}
-	for name, text := range map[string]string{"schedules.yaml": strings.Join(i.objects, "---\n"), "snapshot.json": snapshot, "empty": "", "bytes": "\xff\xfe\x00\x01", "log": "kubeadm-log begin v1\n", "target": "a"} {
+	for name, text := range map[string]string{"schedules.yaml": strings.Join(i.objects, "---\n"), "snapshot.json": snapshot, "workloads.yaml": madeUpWorkloads, "empty": "", "bytes": "\xff\xfe\x00\x01", "log": "kubeadm-log begin v1\n", "target": "a"} {
 		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	must(t, os.Mkdir("folder", 0o700))
@@ -188,7 +189,7 @@ func (m *machine) state(t *testing.T) map[string]string {
 }
 
 // goText matches text that Go wrote for programmers.
-var goText = regexp.MustCompile(`goroutine |a fault of kubectl upgrade|Go value|interface \{\}|%!|runtime error`)
+var goText = regexp.MustCompile(`goroutine |a fault of kubectl upgrade|Go value|interface \{\}|%!|runtime error|(?m:^error:.*[ *](unstructured|v1|v1alpha1|json|errors)\.[A-Z])`)
 
 // try runs the invocation of a seed, checks what came of it, and returns its exit code.
 func (m *machine) try(t *testing.T, seed uint64) int {
@@ -228,6 +229,9 @@ func (m *machine) try(t *testing.T, seed uint64) int {
 	}
 	m.checkText(wrong, code, out.String(), errOut.String())
 	m.checkFiles(wrong, i, before, m.state(t))
+	if i.kubeconfig == m.kubeconfigs[0] {
+		m.cluster.check(t, wrong, i.args)
+	}
 	if code == 0 && !slices.Contains(i.args, "--help") && slices.Contains([]string{"windows", "plan"}, i.args[0]) && readsSchedules(i.args) {
 		m.checkAccepted(t, wrong, i)
 	}
@@ -300,7 +304,7 @@ func (m *machine) checkAccepted(t *testing.T, wrong func(string, ...any), i *inv
 	t.Helper()
 	m.accepted++
 	for _, text := range i.objects {
-		err := m.server.Post().AbsPath("/apis/"+v1alpha1.GroupVersion.String()+"/maintenanceschedules").Param("dryRun", "All").
+		err := m.cluster.server.Post().AbsPath("/apis/"+v1alpha1.GroupVersion.String()+"/maintenanceschedules").Param("dryRun", "All").
 			Param("fieldValidation", "Strict").SetHeader("Content-Type", "application/yaml").Body([]byte(text)).Do(t.Context()).Error()
 		if err != nil {
 			wrong("accepts a file that the API server refuses: %v\n%s", err, text)

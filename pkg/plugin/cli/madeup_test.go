@@ -51,25 +51,17 @@ var files = []string{
 	"schedules.yaml", "schedules.yaml", "schedules.yaml", "snapshot.json", "snapshot.json", "empty", "bytes", "folder", "missing", "link", "dangling", "out.html", "out.md", "out.json", "out.xyz", "missing/out.html", "-", "/dev/null", "/dev/full", "log",
 }
 
-// usual are values that a flag accepts, and one argument that a verb accepts.
-var usual = map[string][]string{
-	"output": {"json", "yaml", "wide", "jsonpath={.kind}"}, "filename": {"schedules.yaml"}, "snapshot": {"snapshot.json"}, "save-snapshot": {"out.json", "link", "-"},
-	"output-file": {"out.html", "out.md", "link", "-", "/dev/null"}, "for": {"2h", "1d"}, "until": {"2027-01-07T00:00:00Z"}, "from": {"2026-12-24T18:00:00Z"}, "at": {"2026-12-24 18:00"},
-	"start-time": {"2026-12-24 18:00"}, "node-selector": {"pool=db"}, "selector": {"pool=db"}, "time-zone": {"Europe/Berlin", "UTC"}, "color": {"never"}, "reason": {"a reason"},
-	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"},
-	"labels": {"pool=db"}, "type": {"Minor"}, "group": {"canary"}, "context": {"c"}, "request-timeout": {"2s"}, "schedule": {"a"},
-	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4", "v1.34"}, "verb apply": {"v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "a"}, "verb unfreeze": {"a", ""},
-	"verb suspend": {"v1.35.4"}, "verb resume": {"v1.35.4"}, "verb approve": {"v1.35.4"}, "verb abandon": {"w1"}, "verb completion": {"bash", "kubectl"},
-}
-
-// needed are flags without which a verb does nothing, or little without a cluster.
-var needed = map[string][]string{"freeze": {"for", "reason"}, "abandon": {"reason"}, "plan": {"snapshot"}, "report": {"snapshot"}}
-
 func (i *invocation) pick(from []string) string { return from[i.random.IntN(len(from))] }
 
 // value returns a value for a flag: often of its kind.
 func (i *invocation) value(flag *pflag.Flag) string {
-	if good := usual[flag.Name]; i.sane && len(good) > 0 {
+	good := usual[flag.Name]
+	for _, word := range i.args {
+		if its, found := usual[word+" "+flag.Name]; found {
+			good = its
+		}
+	}
+	if i.sane && len(good) > 0 {
 		return i.pick(good)
 	}
 	switch kind := i.random.IntN(10); {
@@ -81,23 +73,49 @@ func (i *invocation) value(flag *pflag.Flag) string {
 	return i.pick(words)
 }
 
-// invocation makes up the invocation of a seed.
+// invocation makes up the invocation of a seed: two of three are combinations of flags that go
+// together.
 func (m *machine) invocation(seed uint64) *invocation {
-	i := &invocation{random: rand.New(rand.NewPCG(seed, 28))}
-	i.sane, i.kubeconfig = i.random.IntN(2) == 0, m.kubeconfigs[0]
-	if !i.sane && i.random.IntN(2) == 0 {
-		i.kubeconfig = i.pick(m.kubeconfigs)
+	i := &invocation{random: rand.New(rand.NewPCG(seed, 28)), kubeconfig: m.kubeconfigs[0]}
+	combined := seed%3 != 0
+	m.addObjects(i, combined)
+	if combined {
+		number := seed/3*2 + seed%3 - 1
+		i.combine(m.pairs[number%uint64(len(m.pairs))], number/uint64(len(m.pairs)))
+	} else {
+		m.scatter(i)
 	}
+	if mayWait(i.args) {
+		i.args = append(i.args, "--timeout=1s")
+	}
+	i.input = i.pick([]string{"", "yes\n", "no\n", strings.Join(i.objects, "---\n")})
+	return i
+}
+
+// addObjects makes up the objects of a file.
+func (m *machine) addObjects(i *invocation, combined bool) {
+	good := combined && i.random.IntN(2) == 0
 	alone := i.random.IntN(2) == 0 // one object, whose faults no other hides
-	for n := range i.random.IntN(4) {
+	count := i.random.IntN(4)
+	if good {
+		count = max(count, 1)
+	}
+	for n := range count {
 		text := i.pick(m.schedules)
 		switch {
 		case alone && n > 0:
 			continue
-		case !alone && i.sane && i.random.IntN(4) > 0:
+		case good, !alone && combined && i.random.IntN(4) > 0:
 			text = m.schedules[0]
 		}
 		i.objects = append(i.objects, strings.Replace(text, "name: a\n", fmt.Sprintf("name: a%d\n", n), 1))
+	}
+}
+
+// scatter makes up an invocation of anything that people may type.
+func (m *machine) scatter(i *invocation) {
+	if i.random.IntN(2) == 0 {
+		i.kubeconfig = i.pick(m.kubeconfigs)
 	}
 	verb := m.verbs[i.random.IntN(len(m.verbs))]
 	if i.random.IntN(4) == 0 {
@@ -108,7 +126,7 @@ func (m *machine) invocation(seed uint64) *invocation {
 		verb = sub[i.random.IntN(len(sub))]
 		i.args = append(i.args, verb.Name())
 	}
-	if !i.sane && i.random.IntN(10) == 0 {
+	if i.random.IntN(10) == 0 {
 		i.args[0] = i.pick(words)
 	}
 	var flags []*pflag.Flag
@@ -118,44 +136,28 @@ func (m *machine) invocation(seed uint64) *invocation {
 	flags = slices.DeleteFunc(flags, func(f *pflag.Flag) bool {
 		return slices.Contains([]string{"server", "kubeconfig", "cache-dir", "proxy-url", "help"}, f.Name)
 	})
-	if i.sane {
-		// The cluster's own flags have values for other clusters.
-		flags = slices.DeleteFunc(flags, func(f *pflag.Flag) bool { return f.Hidden || f.Name == "context" })
-	}
-	for _, name := range needed[i.args[0]] {
-		if i.sane {
-			i.args = append(i.args, "--"+name+"="+i.pick(usual[name]))
-		}
-	}
 	for range i.random.IntN(6) {
 		flag := flags[i.random.IntN(len(flags))]
 		name := "--" + flag.Name
-		if !i.sane && i.random.IntN(12) == 0 {
+		if i.random.IntN(12) == 0 {
 			name += "x"
 		}
-		switch {
-		case flag.NoOptDefVal != "" && i.random.IntN(2) == 0:
-			i.args = append(i.args, name)
-		case i.random.IntN(2) == 0:
-			i.args = append(i.args, name, i.value(flag))
-		default:
-			i.args = append(i.args, name+"="+i.value(flag))
-		}
+		i.args = append(i.args, i.given(flag, name)...)
 	}
-	if flag := verb.Flags().Lookup("filename"); flag != nil && (i.sane || i.random.IntN(2) == 0) {
+	if flag := verb.Flags().Lookup("filename"); flag != nil && i.random.IntN(2) == 0 {
 		i.args = append(i.args, "-f", i.value(flag))
 	}
-	if good := usual["verb "+i.args[0]]; i.sane && len(good) > 0 {
-		if word := i.pick(good); word != "" {
-			i.args = append(i.args, word)
-		}
-	}
-	for !i.sane && i.random.IntN(2) == 0 {
+	for i.random.IntN(2) == 0 {
 		i.args = append(i.args, i.pick(words))
 	}
-	if verb.Flags().Lookup("timeout") != nil { // it may follow an upgrade
-		i.args = append(i.args[:1:1], append([]string{"--timeout=1s"}, i.args[1:]...)...)
+}
+
+// mayWait reports whether the invocation may follow an upgrade for long.
+func mayWait(args []string) bool {
+	given := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return slices.ContainsFunc(args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
+		})
 	}
-	i.input = i.pick([]string{"", "yes\n", "no\n", strings.Join(i.objects, "---\n")})
-	return i
+	return !given("--timeout") && (args[0] == "apply" && !given("--detach") || given("-w", "--watch", "--follow", "--apply", "--undo"))
 }

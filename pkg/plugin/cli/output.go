@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -135,7 +136,13 @@ func (o *output) print(p *program, value any) error {
 		return err
 	}
 	var printed bytes.Buffer // nothing is printed of a template that fails
-	if err := printer.PrintObj(u, &printed); err != nil {
+	show := func(object runtime.Object) error { return printer.PrintObj(object, &printed) }
+	if o.format() == "name" && u.IsList() {
+		err = u.EachListItem(show)
+	} else {
+		err = show(u)
+	}
+	if err != nil {
 		what, _, _ := strings.Cut(err.Error(), ". Printing more information") // the whole object, as Go writes it
 		return fmt.Errorf("-o %s: %s", o.format(), what)
 	}

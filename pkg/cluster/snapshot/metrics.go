@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/encoding/protodelim"
 	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
@@ -34,7 +35,10 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 	answers := make([]metricsAnswer, len(servers))
 	var group sync.WaitGroup
 	for i := range servers {
-		group.Go(func() { answers[i] = readDirectly(ctx, access, &servers[i]) })
+		group.Go(func() {
+			defer utilruntime.HandleCrashWithContext(ctx)
+			answers[i] = readDirectly(ctx, access, &servers[i])
+		})
 	}
 	group.Wait()
 	var silent []string

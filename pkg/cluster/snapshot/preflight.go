@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
@@ -37,7 +38,10 @@ func ReadPreflight(ctx context.Context, c Clients, upgrade v1alpha1.ClusterUpgra
 	for _, read := range []func(){
 		r.readManagers, r.readKubeletConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs,
 	} {
-		others.Go(read)
+		others.Go(func() {
+			defer utilruntime.HandleCrashWithContext(ctx)
+			read()
+		})
 	}
 	others.Wait()
 	slices.Sort(r.facts.Unread)

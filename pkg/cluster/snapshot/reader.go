@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -205,7 +206,10 @@ type kinds struct {
 func (k *kinds) Go(read func() error) {
 	result := new(error)
 	k.errs = append(k.errs, result)
-	k.running.Go(func() { *result = read() })
+	k.running.Go(func() {
+		defer utilruntime.HandleCrash()
+		*result = read()
+	})
 }
 
 // Wait returns when all kinds have been read, with the error of the one that was begun

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -308,6 +309,7 @@ func (p *program) question(ctx context.Context, question, undone string) error {
 	fmt.Fprintf(p.ErrOut, "%s [y/N] ", question)
 	answers := make(chan string, 1)
 	go func() {
+		defer utilruntime.HandleCrashWithContext(ctx)
 		line, _ := bufio.NewReader(in).ReadString('\n') // an end without an answer is a no
 		answers <- strings.ToLower(strings.TrimSpace(line))
 	}()

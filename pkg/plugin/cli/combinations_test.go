@@ -16,7 +16,7 @@ var usual = map[string][]string{
 	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"}, "apply ignore-check": {"etcd-single,control-plane-pod,facts-missing"}, "ignore-gate": {"a=a reason"},
 	"labels": {"pool=db"}, "type": {"Minor"}, "group": {"canary"}, "request-timeout": {"2s"}, "schedule": {"a"}, "node": {"w1"}, "windows": {"whole", "same"}, "kured daemonset": {"default/kured"}, "fluo daemonset": {"default/flatcar-linux-update-agent"},
 	"source":      {"http://127.0.0.1:1"},
-	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4", "v1.34"}, "verb apply": {"v1.34.5", "v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "b"}, "verb unfreeze": {"a", ""},
+	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4"}, "verb apply": {"v1.34.5", "v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "b"}, "verb unfreeze": {"a", ""},
 	"verb suspend": {"v1.35.4"}, "verb resume": {"v1.35.4"}, "verb approve": {"v1.35.4"}, "verb abandon": {"w1"}, "verb completion": {"bash", "kubectl"},
 }
 
@@ -78,8 +78,15 @@ func pairsOf(verb *cobra.Command, path []string) (all []pair) {
 
 // combine makes up an invocation with a pair of flags, and with what the verb needs besides. The
 // first round through all pairs has nothing else; later ones have other flags and odd values, too.
-func (i *invocation) combine(p pair, round uint64) {
+// Each round gives the pair other values, until each value was given with each of the other flag.
+func (i *invocation) combine(p pair, round int) {
 	i.sane = true
+	i.turns = map[string]int{}
+	for n, turn := 0, round; n < len(p.flags); n++ {
+		name := p.flags[n].Name
+		i.turns[name] = turn
+		turn /= max(len(usual[name]), 1)
+	}
 	i.args = slices.Clone(p.path)
 	flags := slices.Clone(p.flags)
 	add := func(f *pflag.Flag) {

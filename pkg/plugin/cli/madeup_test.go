@@ -33,7 +33,8 @@ type invocation struct {
 	args, objects []string // objects are the texts in schedules.yaml
 	kubeconfig    string
 	input         string
-	sane          bool // made of what verbs accept
+	sane          bool           // made of what verbs accept
+	turns         map[string]int // which of its usual values a flag gets
 	random        *rand.Rand
 }
 
@@ -61,7 +62,11 @@ func (i *invocation) value(flag *pflag.Flag) string {
 			good = its
 		}
 	}
-	if i.sane && len(good) > 0 {
+	turn, its := i.turns[flag.Name]
+	switch {
+	case i.sane && len(good) > 0 && its:
+		return good[turn%len(good)]
+	case i.sane && len(good) > 0:
 		return i.pick(good)
 	}
 	switch kind := i.random.IntN(10); {
@@ -77,12 +82,13 @@ func (i *invocation) value(flag *pflag.Flag) string {
 // together.
 func (m *machine) invocation(seed uint64) *invocation {
 	i := &invocation{random: rand.New(rand.NewPCG(seed, 28)), kubeconfig: m.kubeconfigs[0]}
-	combined := seed%3 != 0
-	m.addObjects(i, combined)
-	if combined {
-		number := seed/3*2 + seed%3 - 1
-		i.combine(m.pairs[number%uint64(len(m.pairs))], number/uint64(len(m.pairs)))
+	if combined := seed%3 != 0; combined {
+		number := int(seed/3*2 + seed%3 - 1)
+		round := number / len(m.pairs)
+		m.addObjects(i, combined, round == 0 || i.random.IntN(2) == 0)
+		i.combine(m.pairs[number%len(m.pairs)], round)
 	} else {
+		m.addObjects(i, combined, false)
 		m.scatter(i)
 	}
 	if mayWait(i.args) {
@@ -92,9 +98,8 @@ func (m *machine) invocation(seed uint64) *invocation {
 	return i
 }
 
-// addObjects makes up the objects of a file.
-func (m *machine) addObjects(i *invocation, combined bool) {
-	good := combined && i.random.IntN(2) == 0
+// addObjects makes up the objects of a file: good ones only, or others, too.
+func (m *machine) addObjects(i *invocation, combined, good bool) {
 	alone := i.random.IntN(2) == 0 // one object, whose faults no other hides
 	count := i.random.IntN(4)
 	if good {

@@ -26,13 +26,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
 )
 
+func fault(none map[string]int) { none["a"]++ }
+
 // faulty is a transport with a fault at the requests for a path. It answers the others.
 type faulty struct{ path string }
 
 func (f faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.Contains(r.URL.Path, f.path) {
-		var none map[string]int
-		none["a"]++
+		fault(nil)
 	}
 	body := `{"items": []}`
 	if strings.HasSuffix(r.URL.Path, "/pods") {
@@ -45,8 +46,7 @@ func (f faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 var crashes = map[string]func(ctx context.Context, c snapshot.Clients){
 	// one that client-go starts
 	"no such path": func(ctx context.Context, _ snapshot.Clients) {
-		var none map[string]int
-		go wait.UntilWithContext(ctx, func(context.Context) { none["a"]++ }, time.Hour)
+		go wait.UntilWithContext(ctx, func(context.Context) { fault(nil) }, time.Hour)
 		time.Sleep(time.Minute)
 	},
 	"upgradepolicies": func(ctx context.Context, c snapshot.Clients) { _, _ = snapshot.ReadShown(ctx, c, time.Now()) },

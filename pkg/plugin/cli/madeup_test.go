@@ -164,5 +164,8 @@ func mayWait(args []string) bool {
 			return slices.ContainsFunc(args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
 		})
 	}
-	return !given("--timeout") && (args[0] == "apply" && !given("--detach") || given("-w", "--watch", "--follow", "--apply", "--undo"))
+	unlimited := !given("--timeout") || slices.ContainsFunc(args, func(arg string) bool {
+		return slices.Contains([]string{"0", "1d", "90m", "2h30m", "30m"}, strings.TrimPrefix(arg, "--timeout="))
+	})
+	return unlimited && (args[0] == "apply" && !given("--detach") || given("-w", "--watch", "--follow", "--apply", "--undo"))
 }

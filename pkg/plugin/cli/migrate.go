@@ -243,7 +243,7 @@ func (m *migration) ask(ctx context.Context, question, undone string) error {
 func (m *migration) describe(c *migrate.Changeover, result migrate.Result) error {
 	steps := []string{
 		fmt.Sprintf("create MaintenanceSchedule %s", m.schedule),
-		"set strategy and nodeSelector of UpgradePolicy " + v1alpha1.PolicyName + ", whose mode stays Observe",
+		"set strategy, nodeSelector, gates and notices of UpgradePolicy " + v1alpha1.PolicyName + ", whose mode stays Observe",
 		fmt.Sprintf("pause DaemonSet %s/%s: its nodeSelector matches no node", c.Other.Namespace, c.Other.DaemonSet),
 		"wait until its pods are gone",
 		"set mode: Manage and automatic of UpgradePolicy " + v1alpha1.PolicyName,

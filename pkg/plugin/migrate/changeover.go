@@ -63,7 +63,7 @@ func (c *Changeover) daemonSet(ctx context.Context) (*appsv1.DaemonSet, error) {
 	return d, nil
 }
 
-// Prepare creates the MaintenanceSchedule and sets the strategy. Nothing of that has an effect
+// Prepare creates the MaintenanceSchedule and sets the strategy, gates and notices. Nothing of that has an effect
 // while the UpgradePolicy's mode is Observe. If it is Manage, for a part of the nodes, only the
 // record is written, and Start does the rest.
 func (c *Changeover) Prepare(ctx context.Context, result Result) error {

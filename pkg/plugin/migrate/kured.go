@@ -50,6 +50,9 @@ func FromKured(in Kured) Result {
 		switch {
 		case s.unread != "" && flag.becomes == nil:
 			row.Value, row.Set = "?", flag.meaning != NotNeeded
+		case s.unread != "" && flag.unseen:
+			row.Value = "?"
+			flag.becomes(k, &row, s)
 		case s.unread != "":
 			row.Value, row.Note = "?", fmt.Sprintf("the value is %s, and was not read", s.unread)
 			row.Meaning, row.Becomes = None, ""

@@ -19,6 +19,8 @@ type kuredFlag struct {
 	note    string
 	// secret reports whether the value may contain a password: it is not shown.
 	secret bool
+	// unseen reports whether becomes needs no value: only that there is one.
+	unseen bool
 }
 
 // kuredFlags are all of kured's flags, in the order in which they are shown.
@@ -60,19 +62,19 @@ var kuredFlags = []kuredFlag{
 	{flagSpec: flagSpec{"reboot-delay", duration, "0"}, meaning: None, note: "a node reboots as soon as it is drained"},
 
 	// Alerts.
-	{flagSpec: flagSpec{"prometheus-url", text, ""}, meaning: None, secret: true, note: "no alert is read: let Alertmanager run `kubectl upgrade freeze`, or `kubectl upgrade suspend NAME`. A node that does not come back Ready stops the others without alerts"},
-	{flagSpec: flagSpec{"alert-filter-regexp", text, ""}, meaning: None, note: "see --prometheus-url"},
-	{flagSpec: flagSpec{"alert-filter-match-only", boolean, "false"}, meaning: None, note: "see --prometheus-url"},
-	{flagSpec: flagSpec{"alert-firing-only", boolean, "false"}, meaning: None, note: "see --prometheus-url"},
+	{flagSpec: flagSpec{"prometheus-url", text, ""}, becomes: (*kured).prometheus, secret: true},
+	{flagSpec: flagSpec{"alert-filter-regexp", text, ""}, becomes: (*kured).partOfAlerts},
+	{flagSpec: flagSpec{"alert-filter-match-only", boolean, "false"}, becomes: (*kured).partOfAlerts},
+	{flagSpec: flagSpec{"alert-firing-only", boolean, "false"}, becomes: (*kured).partOfAlerts},
 
 	// What it tells.
-	{flagSpec: flagSpec{"notify-url", text, ""}, meaning: Nearest, secret: true, target: "events, metrics and alerts", note: "nothing is sent to a chat: Alertmanager sends the alerts of docs/monitoring.md, events are on each NodeUpgrade"},
-	{flagSpec: flagSpec{"slack-hook-url", text, ""}, meaning: Nearest, secret: true, target: "events, metrics and alerts", note: "see --notify-url"},
-	{flagSpec: flagSpec{"slack-username", text, "kured"}, meaning: None, note: "see --notify-url"},
-	{flagSpec: flagSpec{"slack-channel", text, ""}, meaning: None, note: "see --notify-url"},
-	{flagSpec: flagSpec{"message-template-drain", text, "Draining node %s"}, meaning: None, note: "see --notify-url"},
-	{flagSpec: flagSpec{"message-template-reboot", text, "Rebooting node %s"}, meaning: None, note: "see --notify-url"},
-	{flagSpec: flagSpec{"message-template-uncordon", text, "Node %s rebooted & uncordoned successfully!"}, meaning: None, note: "see --notify-url"},
+	{flagSpec: flagSpec{"notify-url", text, ""}, becomes: (*kured).notifyURL, secret: true, unseen: true},
+	{flagSpec: flagSpec{"slack-hook-url", text, ""}, becomes: (*kured).slackHook, secret: true, unseen: true},
+	{flagSpec: flagSpec{"slack-username", text, "kured"}, becomes: (*kured).slackDetail},
+	{flagSpec: flagSpec{"slack-channel", text, ""}, becomes: (*kured).slackDetail},
+	{flagSpec: flagSpec{"message-template-drain", text, "Draining node %s"}, becomes: (*kured).messageTemplate},
+	{flagSpec: flagSpec{"message-template-reboot", text, "Rebooting node %s"}, becomes: (*kured).messageTemplate},
+	{flagSpec: flagSpec{"message-template-uncordon", text, "Node %s rebooted & uncordoned successfully!"}, becomes: (*kured).messageTemplate},
 	{flagSpec: flagSpec{"annotate-nodes", boolean, "false"}, meaning: Nearest, target: "NodeUpgrade.status.step and steps", note: "each node's NodeUpgrade has its step and its times; Nodes get no such annotation"},
 	{flagSpec: flagSpec{"pre-reboot-node-labels", list, ""}, meaning: None, note: "Nodes get no label; watch NodeUpgrade.status.step instead"},
 	{flagSpec: flagSpec{"post-reboot-node-labels", list, ""}, meaning: None, note: "Nodes get no label; watch NodeUpgrade.status.step instead"},

@@ -67,10 +67,12 @@ type Fields struct {
 	Automatic    []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
 	Strategy     v1alpha1.Strategy           `json:"strategy,omitzero"`
 	NodeSelector *v1alpha1.LabelSelector     `json:"nodeSelector,omitempty"`
+	Gates        []v1alpha1.Gate             `json:"gates,omitempty"`
+	Notices      []v1alpha1.Notice           `json:"notices,omitempty"`
 }
 
 func fieldsOf(spec v1alpha1.UpgradePolicySpec) Fields {
-	return Fields{spec.Mode, spec.Automatic, spec.Strategy, spec.NodeSelector}
+	return Fields{spec.Mode, spec.Automatic, spec.Strategy, spec.NodeSelector, spec.Gates, spec.Notices}
 }
 
 // Record is what a changeover did, to undo it. It is kept on the UpgradePolicy.
@@ -106,7 +108,9 @@ func NewRecord(r Result, spec v1alpha1.UpgradePolicySpec) (Record, error) {
 	if err := json.Unmarshal(strategy, &after.Strategy); err != nil { // sets the fields that are there
 		return record, err
 	}
-	after.Strategy.Drain.Rules = withRules(r.Policy.Strategy.Drain.Rules, rules)
+	after.Strategy.Drain.Rules = withOthers(r.Policy.Strategy.Drain.Rules, rules, func(r v1alpha1.DrainRule) string { return r.Name })
+	after.Gates = withOthers(r.Policy.Gates, after.Gates, func(g v1alpha1.Gate) string { return g.Name })
+	after.Notices = withOthers(r.Policy.Notices, after.Notices, func(n v1alpha1.Notice) string { return n.Name })
 	if r.Policy.NodeSelector != nil || r.NodesChosen {
 		after.NodeSelector = r.Policy.NodeSelector
 	}
@@ -114,11 +118,11 @@ func NewRecord(r Result, spec v1alpha1.UpgradePolicySpec) (Record, error) {
 	return record, nil
 }
 
-// withRules returns the rules, and then those of the others that have other names.
-func withRules(rules, others []v1alpha1.DrainRule) []v1alpha1.DrainRule {
-	all := slices.Clone(rules)
+// withOthers returns the list, and then those of the others that have other names.
+func withOthers[T any](list, others []T, name func(T) string) []T {
+	all := slices.Clone(list)
 	for _, other := range others {
-		if !slices.ContainsFunc(all, func(r v1alpha1.DrainRule) bool { return r.Name == other.Name }) {
+		if !slices.ContainsFunc(all, func(one T) bool { return name(one) == name(other) }) {
 			all = append(all, other)
 		}
 	}
@@ -143,6 +147,7 @@ func (r Record) String() string {
 // Prepare sets the fields that have no effect while the mode is Observe.
 func (r Record) Prepare(spec *v1alpha1.UpgradePolicySpec) {
 	spec.Strategy, spec.NodeSelector = r.After.Strategy, r.After.NodeSelector
+	spec.Gates, spec.Notices = r.After.Gates, r.After.Notices
 }
 
 // Start sets all fields.
@@ -186,6 +191,8 @@ func (r Record) Restore(spec *v1alpha1.UpgradePolicySpec) (changed []string) {
 	put("automatic", spec.Automatic, r.Before.Automatic, r.After.Automatic, func() { spec.Automatic = r.Before.Automatic })
 	put("strategy", spec.Strategy, r.Before.Strategy, r.After.Strategy, func() { spec.Strategy = r.Before.Strategy })
 	put("nodeSelector", spec.NodeSelector, r.Before.NodeSelector, r.After.NodeSelector, func() { spec.NodeSelector = r.Before.NodeSelector })
+	put("gates", spec.Gates, r.Before.Gates, r.After.Gates, func() { spec.Gates = r.Before.Gates })
+	put("notices", spec.Notices, r.Before.Notices, r.After.Notices, func() { spec.Notices = r.Before.Notices })
 	return changed
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -174,7 +175,9 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	if errors.As(err, &invalid) && isBlank(invalid.GetValue()) {
 		return emptyFlag(invalid.GetFlag())
 	}
-	if errors.As(err, &invalid) {
+	if errors.As(err, &invalid) && errors.As(err, new(*csv.ParseError)) {
+		err = fmt.Errorf("--%s=%s: a value with a comma or a \" has to stand in \", where \"\" is a \"", invalid.GetFlag().Name, invalid.GetValue())
+	} else if errors.As(err, &invalid) {
 		expected := map[string]string{"int": "a whole number, such as 10", "bool": "true or false", "duration": "a duration, such as 90m"}
 		if want, known := expected[invalid.GetFlag().Value.Type()]; known {
 			err = fmt.Errorf("--%s=%s: must be %s", invalid.GetFlag().Name, invalid.GetValue(), want)

@@ -20,7 +20,13 @@ func (p *program) checkGiven(cmd *cobra.Command, args []string) error {
 	}
 	// The flags have been set. A list keeps no empty value that came before another one, so
 	// they are looked at as they were given.
-	err := cmd.Flags().ParseAll(p.args, func(flag *pflag.Flag, value string) error { return checkValue(cmd.Flags(), flag, value) })
+	keys := map[string]bool{}
+	err := cmd.Flags().ParseAll(p.args, func(flag *pflag.Flag, value string) error {
+		if err := checkValue(cmd.Flags(), flag, value); err != nil || flag.Value.Type() != stringToString {
+			return err
+		}
+		return checkKeys(flag, value, keys)
+	})
 	if err != nil {
 		return err
 	}
@@ -49,8 +55,11 @@ func checkDryRunWord(args []string) error {
 // checkValue checks a value of a flag. Text may begin with "-", but not be a flag of the command.
 func checkValue(all *pflag.FlagSet, flag *pflag.Flag, value string) error {
 	parts := []string{value}
-	if kind := flag.Value.Type(); kind == "stringSlice" || kind == "stringToString" {
+	if kind := flag.Value.Type(); kind == "stringSlice" || kind == stringToString {
 		parts = strings.Split(value, ",")
+		if strings.ContainsAny(value, "\r\n") && !isBlank(value) { // of several lines, pflag reads the first
+			return fmt.Errorf("--%s has several lines: separate values by commas, or give the flag several times", flag.Name)
+		}
 	}
 	name, isLong := strings.CutPrefix(value, "--")
 	name, _, _ = strings.Cut(name, "=")
@@ -62,6 +71,21 @@ func checkValue(all *pflag.FlagSet, flag *pflag.Flag, value string) error {
 		return emptyFlag(flag)
 	case isLong && all.Lookup(name) != nil, isShort && len(short) == 1 && all.ShorthandLookup(short) != nil:
 		return fmt.Errorf("--%s has the flag %s as its value: perhaps a variable is not set", flag.Name, value)
+	}
+	return nil
+}
+
+// stringToString is pflag's type of a flag with keys and values.
+const stringToString = "stringToString"
+
+// checkKeys refuses a second value for a key. keys are those that were given before.
+func checkKeys(flag *pflag.Flag, value string, keys map[string]bool) error {
+	for part := range strings.SplitSeq(value, ",") {
+		key, _, _ := strings.Cut(part, "=")
+		if keys[key] {
+			return fmt.Errorf("--%s has two values for %s, and no node has both", flag.Name, key)
+		}
+		keys[key] = true
 	}
 	return nil
 }

@@ -147,3 +147,27 @@ func TestLongArgumentsAreCut(t *testing.T) {
 		}
 	}
 }
+
+// TestListsAreReadWhole checks that no value of a list is lost: of several lines, such as those of
+// "$(ls)", pflag reads the first, and of two values of a key the last.
+func TestListsAreReadWhole(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "missing"))
+	lists := 0
+	for cmd, words := range allCommands() {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if kind := flag.Value.Type(); kind != "stringSlice" && kind != "stringToString" {
+				return
+			}
+			lists++
+			for _, lines := range []string{"a=b\nc=d", "a=b,c=d\r\ne=f"} {
+				refused(t, "--"+flag.Name+" has several lines: separate values by commas", append(words, "--"+flag.Name+"="+lines)...)
+			}
+			refused(t, "--"+flag.Name+"=\"a=b,c=d: a value with a comma or a \" has to stand in \"", append(words, "--"+flag.Name+"=\"a=b,c=d")...)
+		})
+	}
+	if lists < 4 {
+		t.Errorf("there are only %d lists", lists)
+	}
+	refused(t, "--labels has two values for a, and no node has both", "windows", "--labels", "a=b,a=c")
+	refused(t, "--labels has two values for a, and no node has both", "windows", "--labels", "a=b", "--labels", "a=c")
+}

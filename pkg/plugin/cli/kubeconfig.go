@@ -42,7 +42,8 @@ func (p *program) kubeconfigs() (source string, files []string) {
 	case os.Getenv("KUBECONFIG") == "":
 		return "", nil
 	}
-	return "$KUBECONFIG", access.GetLoadingPrecedence()
+	files = slices.DeleteFunc(slices.Clone(access.GetLoadingPrecedence()), func(file string) bool { return file == "" }) // as client-go
+	return "$KUBECONFIG", files
 }
 
 // completeKubeconfig offers names from the kubeconfig.

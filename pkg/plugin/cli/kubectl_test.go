@@ -68,6 +68,8 @@ func TestMissingKubeconfigIsNamed(t *testing.T) {
 	for _, test := range []struct{ variable, args, want string }{
 		{a, "", "error: $KUBECONFIG names " + a + ", and there is no such file\n"},
 		{a + ":" + b, "", "error: $KUBECONFIG names " + a + " and " + b + ", and there is no such file\n"},
+		{a + "::", "", "error: $KUBECONFIG names " + a + ", and there is no such file\n"},
+		{"::", "", "error: reading NodeUpgrades: there is no kubeconfig: "},
 		{here, "--kubeconfig=" + b, "error: --kubeconfig names " + b + ", and there is no such file\n"},
 		{a + ":" + here, "--context=nowhere", `error: context "nowhere" does not exist; $KUBECONFIG also names ` + a + ", and there is no such file\n"},
 		{a + ":" + here, "", "error: reading NodeUpgrades: the API server does not answer"},

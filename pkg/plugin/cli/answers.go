@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -27,6 +28,12 @@ func (a apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if wait, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && wait > longestPause {
+		response.Header.Del("Retry-After") // so that the refusal is the answer
+	}
+	if request.URL.Query().Get("watch") == "" { // a watch has no end
+		response.Body = &boundedBody{ReadCloser: response.Body, request: request, left: maxAnswer}
+	}
 	switch kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind {
 	case "text/html", "application/xhtml+xml":
 		response.Body.Close()
@@ -35,6 +42,29 @@ func (a apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = &objectBody{ReadCloser: response.Body, answer: &foreignAnswer{request, response, "JSON that is no object"}}
 	}
 	return response, nil
+}
+
+// longestPause is for how many seconds an API server may send requests away. client-go waits as
+// long as it is told, ten times; API servers say 1.
+const longestPause = 5
+
+// maxAnswer is the size of an answer that is read into memory. Lists are read in pages.
+const maxAnswer = 64 << 20
+
+// boundedBody is the body of an answer that is not endless.
+type boundedBody struct {
+	io.ReadCloser
+	request *http.Request
+	left    int
+}
+
+// Read is part of io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("%s answered with more than %d MiB, which no API server does", b.request.URL.Redacted(), maxAnswer>>20)
+	}
+	return n, err
 }
 
 // foreignAnswer is the error for an answer that no API server gives.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // kubeconfigFor returns a kubeconfig for that address.
@@ -28,6 +29,59 @@ func clusterCommands() []string {
 		"apply v1.34.5 --yes --detach", "apply v1.34 --dry-run=server", "status w-1 --log", "status -o json", "status -o wide", "history u", "unfreeze",
 		"doctor", "doctor -o yaml", "migrate kured", "migrate fluo", "migrate kured --undo --yes --timeout 1s", "plan v1.34", "windows -o json",
 	}, viewCommands...), editCommands...)
+}
+
+// TestServersThatDoNotEnd checks that answers without an end, and those that send requests away for
+// long or for ever, end a command with one line.
+func TestServersThatDoNotEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"endless": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"items":[`))
+			item := []byte(strings.Repeat("{},", 1<<18))
+			for sent := 0; sent < 1<<30; sent += len(item) {
+				if _, err := w.Write(item); err != nil {
+					return
+				}
+			}
+		}, "answered with more than 64 MiB, which no API server does"},
+		"busy for a day": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "86400")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, ""},
+		"unavailable for a day": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "86400")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, ""},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"/x", http.StatusTemporaryRedirect)
+		}, ""},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write([]byte(`{"items":[]}`))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(test.answer)
+			defer server.Close()
+			t.Setenv("KUBECONFIG", kubeconfigFor(t, server.URL))
+			for _, command := range []string{"windows", "status", "freeze --for 1h --reason x", "suspend u"} {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				_, errOut, code := runIn(ctx, strings.Fields(command)...)
+				if checkOutcome(t, command, errOut, code); code != 1 || !strings.Contains(errOut, test.says) || ctx.Err() != nil {
+					t.Errorf("%s: got exit code %d and %q, %v", command, code, errOut, ctx.Err())
+				}
+				cancel()
+				if test.says != "" {
+					break // one takes a while
+				}
+			}
+		})
+	}
 }
 
 // TestAnswersOfNoAPIServer checks that no answer makes a command panic or write more than a line,

@@ -13,8 +13,7 @@ import (
 // namedFile is a file that an argument or a variable names.
 type namedFile struct{ by, file string }
 
-// checkDevices refuses devices for files that kubectl's own code reads as a whole: /dev/zero has no
-// end.
+// checkDevices refuses devices for files that are read as a whole: /dev/zero has no end.
 func (p *program) checkDevices(cmd *cobra.Command) error {
 	named := []namedFile{
 		{"--kubeconfig", *p.cluster.KubeConfig}, {"--certificate-authority", *p.cluster.CAFile},
@@ -23,7 +22,7 @@ func (p *program) checkDevices(cmd *cobra.Command) error {
 	for _, file := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
 		named = append(named, namedFile{"$KUBECONFIG", file})
 	}
-	for _, name := range []string{"output", "template"} {
+	for _, name := range []string{"output", "template", "snapshot"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil {
 			value := flag.Value.String()
 			if format, file, has := strings.Cut(value, "="); has && (strings.HasSuffix(format, "-file") || format == "templatefile") {

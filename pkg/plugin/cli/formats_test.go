@@ -38,7 +38,7 @@ func TestDevicesAreNoFiles(t *testing.T) {
 	for args, by := range map[string]string{
 		"version --kubeconfig /dev/zero": "--kubeconfig", "status --certificate-authority /dev/zero": "--certificate-authority", "status --client-key /dev/zero": "--client-key",
 		"status --client-certificate /dev/zero": "--client-certificate", "version --client -o jsonpath-file=/dev/zero": "--output", "version --client -o go-template-file=/dev/zero": "--output",
-		"version --client -o templatefile=/dev/zero": "--output", "version --client -o go-template-file --template /dev/zero": "--template",
+		"version --client -o templatefile=/dev/zero": "--output", "plan --snapshot /dev/zero": "--snapshot", "report --snapshot=/dev/zero": "--snapshot", "version --client -o go-template-file --template /dev/zero": "--template",
 	} {
 		refused(t, by+" names /dev/zero, which is a device and no file", strings.Fields(args)...)
 	}

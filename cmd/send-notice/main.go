@@ -11,7 +11,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/send"
 )
 
+// version is set when a release is built.
+var version = "unknown"
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
+		fmt.Println("send-notice version " + version)
+		return
+	}
 	if err := send.Main(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

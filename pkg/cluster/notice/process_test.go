@@ -214,6 +214,13 @@ func TestProgramIsMissing(t *testing.T) {
 	}
 }
 
+// TestVersion checks that the program tells its version, as all in the image do.
+func TestVersion(t *testing.T) {
+	if out, err := exec.CommandContext(t.Context(), program[0], "--version").Output(); err != nil || string(out) != "send-notice version unknown\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
 // TestPanicSaysNothing checks that an order that cannot be read ends the process without words.
 func TestPanicSaysNothing(t *testing.T) {
 	command := exec.CommandContext(t.Context(), program[0])

@@ -25,6 +25,7 @@ flatcar)
 	tests=$tests/${CASE-}
 	;;
 staging) debian nginx-light ;;
+gates) debian prometheus ;;
 speed) tests=$tests${CASE:+$CASE\$} ;;
 prometheus)
 	(cd "$(module $prometheus)" && GOWORK=off CGO_ENABLED=0 go build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o "$root/bin/prometheus" ./cmd/prometheus)

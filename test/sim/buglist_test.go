@@ -183,6 +183,21 @@ var bugs = []bug{
 	{"a condition that a person set is removed", []edit{
 		{"pkg/node/agent/nodeconditions.go", "ours := there && is.Reason == v1alpha1.NodeConditionReason", "ours := there"},
 	}},
+	{"a closed gate does not hold a node", []edit{
+		{"pkg/cluster/plan/filters_gates.go", "case status.State == v1alpha1.GateOpen:", "case status.State != v1alpha1.GateUnknown:"},
+	}},
+	{"a gate that cannot be asked counts as open", []edit{
+		{"pkg/cluster/plan/filters_gates.go", "case status.State == v1alpha1.GateOpen:", "case status.State != v1alpha1.GateClosed:"},
+	}},
+	{"an answer to an earlier leader counts", []edit{
+		{"pkg/cluster/coordinator/policy.go", "\tpolicy.Status.Gates = answers\n", "\tif len(answers) > 0 {\n\t\tpolicy.Status.Gates = answers\n\t}\n"},
+	}},
+	{"a release stays when a gate closes", []edit{
+		{"pkg/cluster/plan/filters_gates.go", "\tif n.hasSlot() {\n\t\treturn fleet.Hold{}", "\tif n.hasSlot() || n.spec.Release.Granted() {\n\t\treturn fleet.Hold{}"},
+	}},
+	{"an upgrade that ignores one gate ignores all", []edit{
+		{"pkg/api/v1alpha1/gates.go", "return g.Name == name })", "return g.Name != \"\" })"},
+	}},
 	{"the checks are not made again after a worker has failed", []edit{
 		{"pkg/cluster/plan/checks.go", "a.cluster.now.Sub(k.lastReport.At) < freshFor {", "(a.cluster.now.Sub(k.lastReport.At) < freshFor || a.survey.firstFailed != nil) {"},
 	}},

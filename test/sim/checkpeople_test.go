@@ -52,6 +52,7 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkSuspended(a, "takes a slot")
 	w.checkPolicy(a, "takes a slot")
 	w.checkClock(a, "takes a slot")
+	w.checkGates(a)
 	u := w.upgradeOf(a)
 	if u != nil && u.Status.Outcome != "" && n.controlPlane {
 		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)

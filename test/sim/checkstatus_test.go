@@ -44,6 +44,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	if strings.Contains(by, "coordinator") && granted && !v1alpha1.Release(text(former, "release")).Granted() {
 		w.checkReport(by, k.Name)
 		w.checkPolicyOf(by, k.Name)
+		w.checkReleaseByGates(by, k.Name, text(inner(spec, "upgrade"), "uid"))
 	}
 	if strings.HasPrefix(by, "agent ") && step != "" {
 		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable

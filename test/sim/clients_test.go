@@ -3,6 +3,8 @@ package sim
 import (
 	"net/http"
 
+	"k8s.io/client-go/discovery"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes"
 	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -11,6 +13,7 @@ import (
 	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
@@ -35,6 +38,11 @@ func (k kubeClients) PolicyV1() policyv1client.PolicyV1Interface          { retu
 func (k kubeClients) DiscoveryV1() discoveryv1client.DiscoveryV1Interface { return k.discovery }
 func (k kubeClients) AdmissionregistrationV1() admissionv1client.AdmissionregistrationV1Interface {
 	return k.admission
+}
+
+// Discovery knows no kind, so that no check asks about the rights of gates.
+func (k kubeClients) Discovery() discovery.DiscoveryInterfaces {
+	return &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
 }
 
 // clients are the clients of one program.

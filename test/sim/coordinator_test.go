@@ -15,6 +15,7 @@ import (
 type coordinatorProgram struct {
 	program
 	steps *coordinator.Driver
+	saw   bool // its watches had delivered everything when its last plan began
 }
 
 // startCoordinator starts coordinator 0 or 1, unless it runs.
@@ -39,7 +40,7 @@ func (w *world) startCoordinator(i int) {
 	}
 	var err error
 	c.steps, err = coordinator.NewDriver(coordinator.Clients{
-		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config,
+		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config, AskGate: w.answer,
 		Check: func(preflight.Facts) []v1alpha1.Finding { return w.check(c) },
 	})
 	if err != nil {
@@ -62,14 +63,14 @@ func (w *world) startCoordinator(i int) {
 	w.coordinators[i] = c
 	c.step = func() time.Duration {
 		c.steps.Offer(w.source())
-		began, sees := w.now(), c.sees()
+		c.saw = c.sees()
 		next, err := c.steps.Sync(c.ctx, w.now())
 		switch {
-		case !sees:
+		case !c.saw:
 			w.decidedAt = time.Time{}
 		case err == nil:
-			w.decidedAt = began
-			w.checkMended(began)
+			w.decidedAt = c.ranAt
+			w.checkMended(c.ranAt)
 		}
 		if err != nil {
 			c.failures++

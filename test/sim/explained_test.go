@@ -70,6 +70,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") {
 			return // no node is left
 		}
+	case v1alpha1.ReasonExternalGateUnknown: // nothing answers, or the policy lacks what a group names
+		if s.Gates {
+			return
+		}
 	case v1alpha1.ReasonPolicyMissing:
 		if w.livePolicy() == nil || w.now().Sub(w.since["policy"]) < grace {
 			return

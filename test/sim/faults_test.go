@@ -49,6 +49,8 @@ func (w *world) inject(f fault) {
 		w.injectSchedule(f)
 	case "edit strategy", "edit source", "delete policy":
 		w.injectPolicy(f)
+	case "close gate", "lose gate", "remove gates", "ignore gate":
+		w.injectGate(f)
 	case "leave pool", "switch node", "observe":
 		w.injectSwitch(f)
 	case "publish", "request patch", "request reboot", "retry", "approve", "budget":
@@ -130,6 +132,7 @@ func (w *world) repair() {
 	w.approve(approved)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	w.createPolicy()
+	w.openGates()
 	w.endSwitches()
 	for _, n := range w.nodes {
 		w.setHold(n, false)

@@ -72,6 +72,9 @@ func (w *world) strategy(version string) tree {
 		if s.Approvals {
 			group["approval"] = "Required"
 		}
+		if s.Gates {
+			group["gates"] = []any{databaseGate}
+		}
 		strategy["groups"] = []any{group}
 	}
 	if s.Approvals {

@@ -33,6 +33,9 @@ func anyPolicyFaults(s script) (list []fault) {
 // newPolicy returns the spec of the UpgradePolicy.
 func (w *world) newPolicy() tree {
 	spec := tree{"mode": "Manage", "nodeSelector": managed, "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}}
+	if w.script.Gates {
+		spec["gates"] = newGates()
+	}
 	if w.script.Automatic {
 		spec["automatic"] = []any{tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}}
 		spec["strategy"] = w.strategy("")

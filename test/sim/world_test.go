@@ -33,24 +33,25 @@ type world struct {
 	waiting                 []fault   // for a node to enter a step
 	published               string    // the digest of the image that the source offers
 	findings                []v1alpha1.Finding
-	blockedSince            time.Time              // there are findings
-	checks                  []checked              // that coordinators made
-	offersNext              bool                   // the source has script.next too
-	approved                tree                   // what people have approved of all upgrades
-	budgets                 []budget               // of the upgrades that people ask for
-	policyBudgets           []budget               // of those that the UpgradePolicy asks for
-	policy                  tree                   // the spec that people want the UpgradePolicy to have
-	policyDeleted           bool                   // it was deleted, and is not there again
-	edited                  map[string]editedLease // by the slot's name
-	since                   map[string]time.Time   // when people began to hold something, by what
-	decidedAt               time.Time              // when the last plan began that knew everything
-	explained               map[string]bool        // nodes that may fail, because of a fault; or all
-	snapshots               map[string]int         // of etcd, by the upgrade's UID
-	fixed                   map[string]string      // the digest fixed at the trigger, by the upgrade's UID
-	foreign                 map[string]bool        // nodes that a person cordoned
-	lastHolder              map[string]string      // of each Lease
-	specChangedAt           map[string]time.Time   // when the spec of a NodeUpgrade changed
-	recreatedAt             time.Time              // when a ClusterUpgrade was created or deleted
+	blockedSince            time.Time                     // there are findings
+	checks                  []checked                     // that coordinators made
+	offersNext              bool                          // the source has script.next too
+	approved                tree                          // what people have approved of all upgrades
+	budgets                 []budget                      // of the upgrades that people ask for
+	policyBudgets           []budget                      // of those that the UpgradePolicy asks for
+	policy                  tree                          // the spec that people want the UpgradePolicy to have
+	policyDeleted           bool                          // it was deleted, and is not there again
+	gates                   map[string]v1alpha1.GateState // what they are answered with, by name
+	edited                  map[string]editedLease        // by the slot's name
+	since                   map[string]time.Time          // when people began to hold something, by what
+	decidedAt               time.Time                     // when the last plan began that knew everything
+	explained               map[string]bool               // nodes that may fail, because of a fault; or all
+	snapshots               map[string]int                // of etcd, by the upgrade's UID
+	fixed                   map[string]string             // the digest fixed at the trigger, by the upgrade's UID
+	foreign                 map[string]bool               // nodes that a person cordoned
+	lastHolder              map[string]string             // of each Lease
+	specChangedAt           map[string]time.Time          // when the spec of a NodeUpgrade changed
+	recreatedAt             time.Time                     // when a ClusterUpgrade was created or deleted
 	begins                  int
 	repaired                bool
 

@@ -45,8 +45,17 @@ type Facts struct {
 	// RebootManagers are other programs that may reboot nodes.
 	RebootManagers []fleet.RebootManager
 
+	// GateRights are rights that the coordinator lacks for the policy's gates.
+	GateRights []GateRight
+
 	// Unread is what could not be read, one sentence each.
 	Unread []string
+}
+
+// GateRight is a right that the coordinator lacks for a gate: the gate stays closed.
+type GateRight struct {
+	Message string // a sentence
+	Grant   string // a command that grants it
 }
 
 // Workloads are what runs on the cluster.

@@ -53,6 +53,11 @@ var otherChecks = []Entry{
 		"Pause their MachineHealthChecks during the upgrade, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
 	},
 	{
+		"gate-rights", warns,
+		"the coordinator may not read what a gate of the UpgradePolicy asks: the gate stays closed",
+		"Grant the right as docs/gates.md shows.",
+	},
+	{
 		"soft-reboot", warns,
 		"the method is SoftReboot, and a node reboots instead: it cannot soft-reboot, or its operating system asks for a reboot",
 		"Nothing has to be done, but such a node takes as long as its firmware and kernel do. A soft reboot takes systemd 256 or later.",
@@ -71,6 +76,9 @@ const machineAnnotation = "cluster.x-k8s.io/machine"
 func (c *checker) checkOthers() {
 	for _, m := range c.RebootManagers {
 		c.checkManager(m)
+	}
+	for _, right := range c.GateRights {
+		c.add(v1alpha1.Finding{ID: "gate-rights", Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName}, Message: right.Message, Advice: right.Grant})
 	}
 	var locksmiths, machines, refreshed []*node
 	unmasked := map[string][]*node{}

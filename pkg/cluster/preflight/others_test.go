@@ -27,6 +27,10 @@ func otherScenes() []scene {
 		{check: "reboot-manager", name: "a third one", alter: manager(fleet.RebootManager{Name: "rebooter", Active: true, Message: "the rebooter runs"}),
 			want: []string{"Block reboot-manager RebootManager/rebooter"}},
 		{check: "reboot-manager", name: "there is none"},
+		{check: "gate-rights", name: "one is missing", alter: func(f *preflight.Facts) {
+			f.GateRights = []preflight.GateRight{{Message: "Gate database needs StatefulSet of apps/v1, which the coordinator may not read.", Grant: "kubectl apply"}}
+		}, want: []string{"Warn gate-rights UpgradePolicy/cluster"}},
+		{check: "gate-rights", name: "none is missing"},
 		{check: "sysupdate-timer", name: "a drop-in", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/kubernetes.conf"}
 		}, want: []string{"Warn sysupdate-timer"}},

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
@@ -295,6 +296,66 @@ func TestReaderKnowsWebhooks(t *testing.T) {
 	for deadline := time.Now().Add(10 * time.Second); woken.Load() == before || !same(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("a new backend was not noticed: %+v", reader.Snapshot().Webhooks)
+		}
+	}
+}
+
+// TestGateRights checks that what the coordinator may not read for gates is found, with a command that
+// grants it. The API server authorizes by RBAC.
+func TestGateRights(t *testing.T) {
+	w := newWorld(t)
+	ours := w.clients(w.config).Ours
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	query := func(name string, secret string) v1alpha1.Gate {
+		return v1alpha1.Gate{Name: name, Prometheus: &v1alpha1.PrometheusGate{URL: "https://prometheus.example", Query: "up", Expect: v1alpha1.ExpectNotEmpty, TokenSecret: secret}}
+	}
+	object := func(name string, g v1alpha1.ObjectGate) v1alpha1.Gate {
+		g.Condition = "true"
+		return v1alpha1.Gate{Name: name, Object: &g}
+	}
+	policy.Spec.Gates = []v1alpha1.Gate{
+		object("one", v1alpha1.ObjectGate{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}),
+		object("all", v1alpha1.ObjectGate{APIVersion: "v1", Kind: "ConfigMap", Selector: &v1alpha1.LabelSelector{}}),
+		object("none", v1alpha1.ObjectGate{APIVersion: "shop.example/v1", Kind: "Till", Name: "x"}),
+		query("secret", "token"), query("open", ""),
+	}
+	w.must(ours.UpgradePolicies.Apply(t.Context(), policy, "test", ""))
+	read := func(config *rest.Config) preflight.Facts {
+		t.Helper()
+		facts, err := snapshot.ReadPreflight(t.Context(), w.clients(config), upgrade(), nil)
+		w.must(nil, err)
+		return facts
+	}
+	want := []preflight.GateRight{
+		{Message: "Gate one needs StatefulSet of apps/v1, which the coordinator may not read.", Grant: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-statefulsets.apps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: ["apps"], resources: [statefulsets], verbs: [get, list]}]}' | kubectl apply -f -`},
+		{Message: "Gate all needs ConfigMap of v1, which the coordinator may not read.", Grant: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-configmaps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list]}]}' | kubectl apply -f -`},
+		{Message: "Gate secret needs Secret kubectl-upgrade/token, which the coordinator may not read.", Grant: "With Helm, add it to the value secrets; otherwise: kubectl -n kubectl-upgrade create role coordinator-secret-token --verb=get --resource=secrets --resource-name=token && kubectl -n kubectl-upgrade create rolebinding coordinator-secret-token --role=coordinator-secret-token --serviceaccount=kubectl-upgrade:coordinator"},
+	}
+	for _, right := range want[:2] {
+		_, manifest, _ := strings.Cut(right.Grant, "'")
+		manifest, _, _ = strings.Cut(manifest, "'")
+		w.must(nil, yaml.UnmarshalStrict([]byte(manifest), &rbacv1.ClusterRole{}))
+	}
+	if diff := cmp.Diff(want, read(w.config).GateRights); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gates"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}, // a selector needs list
+	}}
+	w.must(w.kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}))
+	w.must(w.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "gates"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "gates"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "coordinator", Namespace: v1alpha1.Namespace}},
+	}, metav1.CreateOptions{}))
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // the API server watches the roles
+		diff := cmp.Diff(want[1:], read(w.config).GateRights)
+		if diff == "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("with a role, -want +got:\n%s", diff)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return
 		}
 	case v1alpha1.ReasonUnsupported:
-		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") {
+		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") || s.has("abandon") {
 			return // no node is left
 		}
 	case v1alpha1.ReasonExternalGateUnknown: // nothing answers, or the policy lacks what a group names

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -115,8 +116,9 @@ func (w *world) notOpenSince(n *node, u *v1alpha1.ClusterUpgrade) (name string, 
 	for _, g := range policy.Spec.Gates {
 		state, set := w.gates[g.Name]
 		ofAnotherGroup := w.group(n) == "a" && g.Name != databaseGate
+		ignored := u != nil && slices.ContainsFunc(u.Spec.IgnoreGates, func(i v1alpha1.IgnoredGate) bool { return i.Name == g.Name })
 		ofControlPlanes := g.Name == backupGate && !n.controlPlane
-		if !set || state == v1alpha1.GateOpen || ofAnotherGroup || ofControlPlanes || u != nil && u.Spec.IgnoresGate(g.Name) {
+		if !set || state == v1alpha1.GateOpen || ofAnotherGroup || ofControlPlanes || ignored {
 			continue
 		}
 		known := w.since["gate "+g.Name].Add(gate.Interval)

@@ -62,6 +62,7 @@ func (r *factsReader) readRequired() error {
 	k := &kinds{}
 	read(r.ctx, k, &r.facts.Nodes, "Nodes", r.clients.Kube.CoreV1().Nodes().List, "")
 	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.clients.Kube.CoreV1().Pods(systemNamespace).List, "")
+	r.takePolicy(r.clients.Policy)
 	if r.clients.Ours != nil {
 		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.clients.Ours.NodeUpgrades.List, "")
 		read(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.clients.Ours.NodeInventories.List, "")
@@ -72,17 +73,23 @@ func (r *factsReader) readRequired() error {
 
 func (r *factsReader) readPolicy() error {
 	policy, err := readPolicy(r.ctx, r.clients.Ours)
-	if policy != nil {
-		r.facts.Policy = policy.Spec
-		for _, offered := range policy.Status.Offered {
-			for _, image := range offered.Images {
-				if offered.Version == r.facts.Upgrade.Spec.Version && image.Replaced {
-					r.facts.Replaced = append(r.facts.Replaced, image)
-				}
+	r.takePolicy(policy)
+	return err
+}
+
+// takePolicy takes what the checks need from the policy, which may be nil.
+func (r *factsReader) takePolicy(policy *v1alpha1.UpgradePolicy) {
+	if policy == nil {
+		return
+	}
+	r.facts.Policy = policy.Spec
+	for _, offered := range policy.Status.Offered {
+		for _, image := range offered.Images {
+			if offered.Version == r.facts.Upgrade.Spec.Version && image.Replaced {
+				r.facts.Replaced = append(r.facts.Replaced, image)
 			}
 		}
 	}
-	return err
 }
 
 func (r *factsReader) readManagers() {

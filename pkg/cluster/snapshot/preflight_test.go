@@ -340,6 +340,15 @@ func TestGateRights(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
+	// The plugin has read the policy before.
+	clients := w.clients(w.config)
+	clients.Ours, clients.Policy = nil, policy
+	facts, err := snapshot.ReadPreflight(t.Context(), clients, upgrade(), nil)
+	w.must(nil, err)
+	if diff := cmp.Diff(want, facts.GateRights); diff != "" {
+		t.Errorf("with a policy that was read before, -want +got:\n%s", diff)
+	}
+
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gates"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list"}},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}, // a selector needs list

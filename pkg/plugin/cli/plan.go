@@ -284,7 +284,7 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	}
 	limited, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access} // our kinds are in the snapshot
+	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access, Policy: s.Policy} // our kinds are in the snapshot
 	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
 	if err != nil {
 		return explain("reading the cluster for the checks", err)

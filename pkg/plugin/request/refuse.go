@@ -222,9 +222,6 @@ func CompleteFacts(facts *preflight.Facts, s fleet.Snapshot) {
 		servers[pod.Node], _ = version.Parse(pod.Version)
 	}
 	facts.NodeUpgrades, facts.Inventories = s.NodeUpgrades, s.Inventories
-	if s.Policy != nil {
-		facts.Policy = s.Policy.Spec
-	}
 	for i := range facts.Nodes {
 		raise(kubelets[facts.Nodes[i].Name], &facts.Nodes[i].Status.NodeInfo.KubeletVersion)
 	}

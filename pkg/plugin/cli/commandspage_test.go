@@ -56,7 +56,7 @@ func fieldsOf(of reflect.Type) (names []string) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
-	ours := slices.ContainsFunc([]string{"/pkg/plugin/render", "/pkg/cluster/plan", "/pkg/plugin/report", "/pkg/plugin/doctor"}, func(pkg string) bool { return strings.HasSuffix(of.PkgPath(), pkg) })
+	ours := slices.ContainsFunc([]string{"/pkg/plugin/view", "/pkg/cluster/plan", "/pkg/plugin/report", "/pkg/plugin/doctor"}, func(pkg string) bool { return strings.HasSuffix(of.PkgPath(), pkg) })
 	if of.Kind() != reflect.Struct || !ours {
 		return nil
 	}

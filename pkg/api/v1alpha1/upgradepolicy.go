@@ -55,6 +55,15 @@ type UpgradePolicySpec struct {
 	// +optional
 	Automatic []AutomaticUpgrade `json:"automatic,omitempty"`
 
+	// BlockedVersions are versions that nothing automatic brings to a node: neither an
+	// automatic patch nor what nodes that join late follow. A ClusterUpgrade to one waits, also in
+	// the middle, unless it ignores the check version-blocked.
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	BlockedVersions []BlockedVersion `json:"blockedVersions,omitempty"`
+
 	// Strategy provides the fields that a ClusterUpgrade leaves out.
 	// +optional
 	Strategy Strategy `json:"strategy,omitzero"`
@@ -132,6 +141,28 @@ type AutomaticUpgrade struct {
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional
 	MinAgeSeconds *int32 `json:"minAgeSeconds,omitempty"`
+}
+
+// BlockedVersion is a version that no node is to get.
+type BlockedVersion struct {
+	// Version of Kubernetes, such as v1.34.5.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.](0|[1-9][0-9]{0,3})[.](0|[1-9][0-9]{0,3})(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?([+][0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$')",message="must be a version of Kubernetes in full, such as v1.34.4"
+	Version string `json:"version"`
+	// Reason is why it is blocked, for people.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+}
+
+// Blocked returns the entry that blocks a version, or nil.
+func (s UpgradePolicySpec) Blocked(version string) *BlockedVersion {
+	for _, blocked := range s.BlockedVersions {
+		if blocked.Version == version {
+			return &blocked
+		}
+	}
+	return nil
 }
 
 // ImageSource is a folder of sysext images with an index of their hashes.

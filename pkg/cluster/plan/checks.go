@@ -64,8 +64,8 @@ func (c *cluster) readChecks() checks {
 func (k checks) current() bool { return k.lastReport != nil && k.lastReport.Key == k.key }
 
 // checksKey returns the key of the report that is needed. It changes when another
-// control-plane node is about to begin, when a person changes the upgrade, and when the
-// health of the control plane changes: a pod that was not Ready for a moment, or a control
+// control-plane node is about to begin, when a person changes the upgrade or the policy blocks its
+// version, and when the health of the control plane changes: a pod that was not Ready for a moment, or a control
 // plane that was down only for its node's reboot, must not hold the next node.
 func (c *cluster) checksKey() string {
 	components, nodes, complaints := 0, 0, 0
@@ -89,8 +89,12 @@ func (c *cluster) checksKey() string {
 			complaints++
 		}
 	}
-	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d unhealthy/%d",
+	key := fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d unhealthy/%d",
 		c.target.Name, c.target.Generation, c.target.Spec.Version, components, nodes, complaints)
+	if c.reading.policySpec().Blocked(c.target.Spec.Version) != nil {
+		key += " blocked"
+	}
+	return key
 }
 
 // etcdComplaints counts the problems with etcd that a control-plane node's agent

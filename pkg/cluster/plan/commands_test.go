@@ -158,6 +158,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			gate.At = append(gate.At, v1alpha1.GatePoint(point))
 		}
 		s.policy().Spec.Gates = append(s.policy().Spec.Gates, gate)
+	case "block":
+		s.policy().Spec.BlockedVersions = append(s.policy().Spec.BlockedVersions, v1alpha1.BlockedVersion{Version: args[0], Reason: strings.Join(args[1:], " ")})
 	case "answer":
 		s.answer(args[0], v1alpha1.GateState(args[1]), strings.Join(args[2:], " "))
 	case "delete-policy":

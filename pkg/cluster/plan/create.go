@@ -116,8 +116,8 @@ func (c *cluster) running() (oldest, newest version.Version, problem string) {
 	return oldest, newest, ""
 }
 
-// newestPatch returns the newest version of the line that the source has offered for
-// minAge, with an image for the architecture of every node that needs one.
+// newestPatch returns the newest version of the line that is not blocked and that the source has
+// offered for minAge, with an image for the architecture of every node that needs one.
 func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
 	for _, offer := range c.reading.snapshot.Source.Offers {
@@ -126,6 +126,9 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 		}
 	}
 	for v, architectures := range offered {
+		if c.reading.policySpec().Blocked(v.String()) != nil {
+			continue
+		}
 		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}
 		old := c.reading.oldEnough(v, minAge)
 		wake.at(old)
@@ -243,6 +246,10 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 // noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
 // succeed would be created again and again; one that did not succeed is retried by a person.
 func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
+	if blocked := r.policySpec().Blocked(late.Spec.Version); blocked != nil {
+		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
+		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
+	}
 	if newer := r.newerAPIServer(late); newer != nil {
 		message := fmt.Sprintf("kube-apiserver on %s runs %s, and nodes that join late get %s, which is older: request an upgrade of every node to %s or later", newer.Node, newer.Version, late.to, newer.Version)
 		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: message}

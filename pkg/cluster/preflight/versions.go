@@ -24,6 +24,11 @@ var versionChecks = []Entry{
 		"Choose a version that is not older: kubectl upgrade releases lists what is available.",
 	},
 	{
+		"version-blocked", blocks,
+		"the UpgradePolicy blocks the version (spec.blockedVersions)",
+		"Choose another version: kubectl upgrade releases lists what is available.",
+	},
+	{
 		"version-kubelet-skew", blocks,
 		"a kubelet, also one that is not managed, is newer than an apiserver, or would be more than three minors older",
 		"Bring that node's kubelet within three minors of the version, or remove the node.",
@@ -59,12 +64,22 @@ func (c *checker) checkReplaced() {
 	}
 }
 
+func (c *checker) checkBlocked() {
+	if blocked := c.Policy.Blocked(c.Upgrade.Spec.Version); blocked != nil {
+		c.add(v1alpha1.Finding{
+			ID: "version-blocked", Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName},
+			Message: fmt.Sprintf("The UpgradePolicy blocks %s: %s.", blocked.Version, strings.TrimSuffix(blocked.Reason, ".")),
+		})
+	}
+}
+
 func (c *checker) checkVersions() {
 	servers := c.apiServers()
 	c.checkAPIServers(servers)
 	c.checkKubelets(slices.SortedFunc(maps.Keys(servers), version.Version.Compare))
 	c.checkOffered()
 	c.checkReplaced()
+	c.checkBlocked()
 }
 
 // apiServers returns the nodes of the apiservers, by version.

@@ -23,6 +23,12 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 		policy("an age of two years", "automatic: [{type: Patch, minAgeSeconds: 63072000}]", "automatic[0].minAgeSeconds", "31536000"),
 		policy("an age with a unit", "automatic: [{type: Patch, minAgeSeconds: 7d}]", "automatic[0].minAgeSeconds", "integer"),
 
+		policy("a blocked minor", "blockedVersions: [{version: v1.34, reason: r}]", "blockedVersions[0].version", "must be a version of Kubernetes in full"),
+		policy("a blocked version as a word", "blockedVersions: [v1.34.5]", "blockedVersions[0]", "must be of type object"),
+		policy("no reason to block", "blockedVersions: [{version: v1.34.5}]", "blockedVersions[0].reason", "Required value"),
+		policy("an empty reason to block", "blockedVersions: [{version: v1.34.5, reason: ''}]", "blockedVersions[0].reason", "at least 1"),
+		policy("a version that is blocked twice", "blockedVersions: [{version: v1.34.5, reason: a}, {version: v1.34.5, reason: b}]", "blockedVersions[1]", "Duplicate value"),
+
 		policy("an empty address", `source: {url: ""}`, "source.url", "must be an http or https address of a folder"),
 		policy("a path for an address", "source: {url: /opt/images}", "source.url", "must be an http or https address of a folder"),
 		policy("a file for an address", "source: {url: 'file:///opt/images/'}", "source.url", "must be an http or https address of a folder"),

@@ -48,6 +48,27 @@ func (a *asker) set(name string, state v1alpha1.GateState, message string) {
 	a.answer[name] = gate.Answer{State: state, Message: message}
 }
 
+// tellings returns how often it was told that an answer differs.
+func (a *asker) tellings() int {
+	a.Lock()
+	defer a.Unlock()
+	return a.told
+}
+
+// times returns when a gate was asked.
+func (a *asker) times(name string) []time.Duration {
+	a.Lock()
+	defer a.Unlock()
+	return slices.Clone(a.asked[name])
+}
+
+// questions returns how many gates were asked.
+func (a *asker) questions() int {
+	a.Lock()
+	defer a.Unlock()
+	return len(a.asked)
+}
+
 // keep runs a Keeper in a bubble of synctest.
 func keep(t *testing.T, test func(t *testing.T, a *asker, k *gate.Keeper)) {
 	t.Helper()
@@ -61,6 +82,12 @@ func keep(t *testing.T, test func(t *testing.T, a *asker, k *gate.Keeper)) {
 		cancel()
 		<-done
 	})
+}
+
+// pass lets time pass, and waits until every goroutine of the bubble waits for something.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func gates(names ...string) (list []v1alpha1.Gate) {
@@ -77,26 +104,26 @@ func TestKeeperAsksWhileActive(t *testing.T) {
 		a.set("fast", v1alpha1.GateOpen, "x")
 		a.set("slow", v1alpha1.GateOpen, "y")
 		a.lasts["slow"] = 25 * time.Second
-		time.Sleep(time.Minute)
-		if len(a.asked) > 0 || k.Due() != nil {
-			t.Fatalf("asked %v without an upgrade", a.asked)
+		pass(time.Minute)
+		if a.questions() > 0 || k.Due() != nil {
+			t.Fatal("it was asked without an upgrade")
 		}
 		k.Follow(gates("slow", "fast"), nil)
 		if got := k.Answers(gates("slow", "fast")); len(got) > 0 {
 			t.Fatalf("there are answers before a question: %v", got)
 		}
-		time.Sleep(39 * time.Second)
+		pass(39 * time.Second)
 		second := time.Second
-		if want := []time.Duration{60 * second, 70 * second, 80 * second, 90 * second}; !slices.Equal(a.asked["fast"], want) {
-			t.Errorf("fast was asked at %v, want %v", a.asked["fast"], want)
+		if want := []time.Duration{60 * second, 70 * second, 80 * second, 90 * second}; !slices.Equal(a.times("fast"), want) {
+			t.Errorf("fast was asked at %v, want %v", a.times("fast"), want)
 		}
-		if want := []time.Duration{60 * second, 95 * second}; !slices.Equal(a.asked["slow"], want) {
-			t.Errorf("slow was asked at %v, want %v", a.asked["slow"], want)
+		if want := []time.Duration{60 * second, 95 * second}; !slices.Equal(a.times("slow"), want) {
+			t.Errorf("slow was asked at %v, want %v", a.times("slow"), want)
 		}
 		k.Follow(nil, nil)
-		time.Sleep(time.Hour)
-		if len(a.asked["fast"]) != 4 || len(k.Answers(gates("slow", "fast"))) > 0 {
-			t.Errorf("after the upgrade fast was asked at %v, and the answers are %v", a.asked["fast"], k.Answers(gates("slow", "fast")))
+		pass(time.Hour)
+		if len(a.times("fast")) != 4 || len(k.Answers(gates("slow", "fast"))) > 0 {
+			t.Errorf("after the upgrade fast was asked at %v, and the answers are %v", a.times("fast"), k.Answers(gates("slow", "fast")))
 		}
 	})
 }
@@ -119,23 +146,23 @@ func TestKeeperSaysSinceWhen(t *testing.T) {
 		}
 		a.set("g", v1alpha1.GateClosed, "2 alerts")
 		k.Follow(gates("g"), earlier(time.Now().Add(-time.Minute)))
-		time.Sleep(5 * time.Second)
-		if got := status(); !got.SinceTime.Equal(new(metav1.NewTime(before))) || a.told != 1 {
-			t.Errorf("the next leader says since %s, and told %d times, want since %s, 1", got.SinceTime, a.told, before)
+		pass(5 * time.Second)
+		if got := status(); !got.SinceTime.Equal(new(metav1.NewTime(before))) || a.tellings() != 1 {
+			t.Errorf("the next leader says since %s, and told %d times, want since %s, 1", got.SinceTime, a.tellings(), before)
 		}
-		time.Sleep(40 * time.Second)
-		if a.told != 1 {
-			t.Errorf("told %d times although nothing changed", a.told)
+		pass(40 * time.Second)
+		if a.tellings() != 1 {
+			t.Errorf("told %d times although nothing changed", a.tellings())
 		}
-		time.Sleep(40 * time.Second)
-		if a.told != 2 {
-			t.Errorf("told %d times in 85 s, want 2: the time in the status is at most a minute old", a.told)
+		pass(40 * time.Second)
+		if a.tellings() != 2 {
+			t.Errorf("told %d times in 85 s, want 2: the time in the status is at most a minute old", a.tellings())
 		}
 		a.set("g", v1alpha1.GateOpen, "none")
 		changed := time.Now()
-		time.Sleep(10 * time.Second)
-		if got := status(); got.State != v1alpha1.GateOpen || got.SinceTime.Time.Before(changed) || a.told != 3 {
-			t.Errorf("got %+v, told %d times", got, a.told)
+		pass(10 * time.Second)
+		if got := status(); got.State != v1alpha1.GateOpen || got.SinceTime.Time.Before(changed) || a.tellings() != 3 {
+			t.Errorf("got %+v, told %d times", got, a.tellings())
 		}
 		other := []v1alpha1.Gate{{Name: "g", TimeoutSeconds: 7}}
 		if got := k.Answers(other); len(got) > 0 {
@@ -146,10 +173,10 @@ func TestKeeperSaysSinceWhen(t *testing.T) {
 			t.Errorf("a changed gate has the answer of the former one: %v", got)
 		}
 		k.Follow(nil, nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		a.set("g", v1alpha1.GateClosed, "again")
 		k.Follow(gates("g"), earlier(time.Now().Add(-time.Hour)))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got := status(); got.SinceTime.Time.Equal(before) {
 			t.Error("a state of an hour ago is taken to have lasted")
 		}

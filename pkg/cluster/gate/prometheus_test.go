@@ -75,7 +75,7 @@ func TestPrometheus(t *testing.T) {
 }
 
 func prometheusGate(url string, expect v1alpha1.Expectation) v1alpha1.Gate {
-	return v1alpha1.Gate{Name: "alerts", TimeoutSeconds: 2, Prometheus: &v1alpha1.PrometheusGate{URL: url, Query: "ALERTS", Expect: expect}}
+	return v1alpha1.Gate{Name: "alerts", TimeoutSeconds: 30, Prometheus: &v1alpha1.PrometheusGate{URL: url, Query: "ALERTS", Expect: expect}}
 }
 
 func check(t *testing.T, clients gate.Clients, g v1alpha1.Gate, state v1alpha1.GateState, message string) {

@@ -71,11 +71,38 @@ func (r *receiver) take(ctx context.Context, o order.Order) order.Answer {
 	return problem
 }
 
+// sent returns what was sent: address and id of each.
+func (r *receiver) sent() string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return fmt.Sprint(r.got)
+}
+
+// tried returns how often sending to an address was tried.
+func (r *receiver) tried(address string) int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.tries[address]
+}
+
+// atOnce returns how many were being sent at most at one time.
+func (r *receiver) atOnce() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.most
+}
+
 // answer sets what the address chat answers.
 func (r *receiver) answer(a order.Answer) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.problems["chat"] = a
+}
+
+// pass lets time pass, and waits until every goroutine of the bubble waits for something.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func wanted(names ...string) (list []v1alpha1.Notice) {
@@ -99,26 +126,26 @@ func TestDeadAddress(t *testing.T) {
 		r := newReceiver(t, "dead", "alive")
 		r.hangs["dead"] = true
 		r.Update(wanted("dead", "alive"), append(waiting("dead", "1", "2"), waiting("alive", "1", "2")...))
-		time.Sleep(time.Second)
-		if got := fmt.Sprint(r.got); got != "[alive 1 alive 2]" {
+		pass(time.Second)
+		if got := r.sent(); got != "[alive 1 alive 2]" {
 			t.Errorf("after a second: got %s", got)
 		}
 		if list, tried := r.Troubles(); list != nil || tried {
 			t.Errorf("after a second: %v, %v", list, tried)
 		}
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		list, tried := r.Troubles()
 		if len(list) != 1 || list[0].Notice != "dead" || !tried || !strings.Contains(list[0].Message, "longer than 30s") {
 			t.Errorf("after three minutes: %+v, %v", list, tried)
 		}
-		if n := r.tries["dead"]; n < 3 || n > 5 {
+		if n := r.tried("dead"); n < 3 || n > 5 {
 			t.Errorf("tried %d times in three minutes", n)
 		}
-		time.Sleep(90 * time.Minute)
+		pass(90 * time.Minute)
 		if got := r.Results()[Key{"1", "dead"}]; got != GaveUp {
 			t.Errorf("after 90 minutes: got %v, want that it was given up", got)
 		}
-		if n := r.tries["dead"]; n > 20 {
+		if n := r.tried("dead"); n > 20 {
 			t.Errorf("tried %d times in all", n)
 		}
 		if list, _ := r.Troubles(); len(list) != 1 {
@@ -133,23 +160,23 @@ func TestComesBack(t *testing.T) {
 		r := newReceiver(t, "chat")
 		r.answer(order.Answer{Problem: order.ProblemStatus, Status: 503})
 		r.Update(wanted("chat"), waiting("chat", "1", "2"))
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		list, _ := r.Troubles()
 		if len(list) != 1 || list[0].Message != "the service answered 503 (Service Unavailable)" {
 			t.Errorf("while it answers 503: %+v", list)
 		}
 		r.answer(order.Answer{})
-		time.Sleep(6 * time.Minute)
-		if got := fmt.Sprint(r.got); got != "[chat 1 chat 2]" {
+		pass(6 * time.Minute)
+		if got := r.sent(); got != "[chat 1 chat 2]" {
 			t.Errorf("got %s", got)
 		}
 		if list, tried := r.Troubles(); list != nil || !tried {
 			t.Errorf("afterwards: %v, %v", list, tried)
 		}
 		r.Update(wanted("chat"), waiting("chat", "1", "2")) // as the status is not written yet
-		time.Sleep(time.Hour)
-		if len(r.got) != 2 {
-			t.Errorf("sent again: %v", r.got)
+		pass(time.Hour)
+		if r.sent() != "[chat 1 chat 2]" {
+			t.Errorf("sent again: %s", r.sent())
 		}
 		r.Update(wanted("chat"), nil)
 		if got := r.Results(); len(got) != 0 {
@@ -165,7 +192,7 @@ func TestWrongNotice(t *testing.T) {
 		r := newReceiver(t, "chat")
 		r.answer(order.Answer{Problem: order.ProblemTemplate, Detail: "it does not parse"})
 		r.Update(wanted("missing", "chat"), nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		list, tried := r.Troubles()
 		if len(list) != 2 || !tried || list[0].Reason != "SecretNotFound" || list[1].Reason != reasonNotSent {
 			t.Fatalf("got %+v, %v", list, tried)
@@ -177,11 +204,11 @@ func TestWrongNotice(t *testing.T) {
 		corrected := wanted("chat")
 		corrected[0].Template = "{{.Text}}"
 		r.Update(corrected, nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if list, _ := r.Troubles(); list != nil {
 			t.Errorf("corrected: %v", list)
 		}
-		if r.tries["chat"] != 0 {
+		if r.tried("chat") != 0 {
 			t.Error("something was sent without an event")
 		}
 	})
@@ -201,13 +228,13 @@ func TestManyNotices(t *testing.T) {
 			all = append(all, waiting(name, "1", "2", "3")...)
 		}
 		r.Update(wanted(names...), all)
-		time.Sleep(10 * time.Minute)
-		if r.most != maxRunning {
-			t.Errorf("%d at a time, want %d", r.most, maxRunning)
+		pass(10 * time.Minute)
+		if r.atOnce() != maxRunning {
+			t.Errorf("%d at a time, want %d", r.atOnce(), maxRunning)
 		}
 		for _, name := range names {
-			if r.tries[name] < 3 {
-				t.Errorf("%s was tried %d times", name, r.tries[name])
+			if r.tried(name) < 3 {
+				t.Errorf("%s was tried %d times", name, r.tried(name))
 			}
 		}
 	})

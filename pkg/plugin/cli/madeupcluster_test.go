@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -122,8 +123,19 @@ func newMadeUpCluster(t *testing.T, config *rest.Config) *madeUpCluster {
 	removeObjects(t, config)
 	must(t, createObjects(config, c.objects))
 	c.createWorkloads(t)
+	t.Cleanup(func() { c.remove(t) })
 	c.stored = c.versions(t)
 	return c
+}
+
+// remove removes what later tests on the same API server must not find.
+func (c *madeUpCluster) remove(t *testing.T) {
+	t.Helper()
+	removeObjects(t, c.config)
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		workloads := c.client.Resource(changeable[kind]).Namespace(metav1.NamespaceDefault)
+		must(t, workloads.DeleteCollection(context.Background(), *metav1.NewDeleteOptions(0), metav1.ListOptions{}))
+	}
 }
 
 // changeable are the kinds that the plugin may change.

@@ -18,6 +18,7 @@ func (r *rollout) suspend(t *testing.T) {
 	r.eventually(t, 5*time.Minute, "w4 is past its last check", func() error { return r.pastLastCheck("w4") })
 	t.Log(r.must(t)(r.Upgrade(r.ctx, "suspend", upgradeName)))
 	r.awaitStatus(t, v1alpha1.ReasonSuspended, upgradeName, "w5")
+	r.eventually(t, time.Minute, "w5 has aborted", func() error { return r.at("w5", v1alpha1.StepWaiting) })
 	r.checkInService(t, "w5")
 	r.eventually(t, 5*time.Minute, "w4 finishes", func() error { return r.done("w4") })
 	r.awaitUpgradeStatus(t, v1alpha1.ReasonSuspended)

@@ -48,7 +48,7 @@ func anyGates(s *script) {
 			f.Step = []v1alpha1.Step{v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepUnlocking}[r.IntN(4)]
 		}
 		s.Faults = append(s.Faults, f)
-		if f.Kind == "close gate" && r.IntN(2) == 0 { // nobody asks while it closes
+		if f.Kind == "close gate" && r.IntN(2) == 0 { // no coordinator runs when it closes
 			stop := f
 			stop.Kind, stop.Who, stop.For = "stop coordinator", "coordinator", f.For/2
 			s.Faults = append(s.Faults, stop)

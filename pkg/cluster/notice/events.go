@@ -135,7 +135,7 @@ func (e *events) addWithID(r v1alpha1.NoticeRecord, parts ...string) {
 }
 
 // failedNodes adds the nodes that failed. A status names the first 32 nodes that failed or wait for
-// a person; the others are in nobody's notice.
+// a person; no notice names the others.
 func (e *events) failedNodes(after *v1alpha1.ClusterUpgradeStatus) {
 	for _, n := range after.Blocked {
 		failedBefore := func(other v1alpha1.NodeNote) bool { return other.Name == n.Name && failed(other) }

@@ -281,7 +281,7 @@ func TestAddedNotice(t *testing.T) {
 	}
 }
 
-// TestRecordsAreFew checks the limit: what nobody waits for goes first, and of that the states.
+// TestRecordsAreFew checks that records beyond the limit are dropped: first those that have been sent, and of these the states.
 func TestRecordsAreFew(t *testing.T) {
 	s := newStory()
 	s.to(active("w1"))

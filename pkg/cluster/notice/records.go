@@ -73,8 +73,8 @@ func settled(r v1alpha1.NoticeRecord, notices []v1alpha1.Notice, results map[Key
 	return r
 }
 
-// newest drops the oldest records beyond the limit: first states that nobody waits for, then what
-// else nobody waits for, which might be told again.
+// newest drops the oldest records beyond the limit: first states that have been sent, then other
+// events that have been sent, which might be told again.
 func newest(records []v1alpha1.NoticeRecord) []v1alpha1.NoticeRecord {
 	sent := func(r v1alpha1.NoticeRecord) bool { return len(r.Pending) == 0 }
 	for len(records) > maxRecords {

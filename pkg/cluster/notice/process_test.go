@@ -70,8 +70,7 @@ func TestSend(t *testing.T) {
 		}
 	}
 	got = ""
-	check := orderTo("generic+http://" + host + "/hook")
-	check.CheckOnly = true
+	check := order.Order{URL: "generic+http://" + host + "/hook", CheckOnly: true} // there is no event
 	if answer := notice.RunProgram(t.Context(), program, check); answer.Problem != "" || got != "" {
 		t.Errorf("a check: %+v, received %q", answer, got)
 	}

@@ -65,11 +65,11 @@ func send(o order.Order) (answer order.Answer) {
 	if err != nil {
 		return order.Answer{Problem: order.ProblemTemplate, Detail: err.Error()}
 	}
+	if o.CheckOnly { // there is no event, so the text may be empty
+		return check(o.URL)
+	}
 	if strings.TrimSpace(text) == "" {
 		return order.Answer{Problem: order.ProblemTemplate, Detail: "it gives an empty text"}
-	}
-	if o.CheckOnly {
-		return check(o.URL)
 	}
 	seen := observe()
 	service, err := (&router.ServiceRouter{}).Locate(o.URL)

@@ -141,6 +141,15 @@ type AutomaticUpgrade struct {
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional
 	MinAgeSeconds *int32 `json:"minAgeSeconds,omitempty"`
+	// NoticeSeconds is how long before its startTime an upgrade is created, and announced to
+	// notices. Windows and exclusions count after the startTime; a Reboot is created when a node
+	// could begin that much later. What was announced stays: a newer patch that appears
+	// meanwhile gets an upgrade and a notice time of its own, and goes afterwards. A version that
+	// is blocked meanwhile does not begin. Absent: zero, and nothing is announced.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2592000
+	// +optional
+	NoticeSeconds *int32 `json:"noticeSeconds,omitempty"`
 }
 
 // BlockedVersion is a version that no node is to get.

@@ -9,14 +9,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 const upgradeName = "v1.34.4"
@@ -212,5 +215,61 @@ func TestNoticesThatCannotBeSent(t *testing.T) {
 	}
 	if strings.Contains(string(text), "TOPSECRET") {
 		t.Error("the token is in an object")
+	}
+}
+
+// TestAutomaticPatchIsAnnounced checks that an automatic patch with a notice time is told about when
+// it is created, with its start and the nodes that are expected to be the first and the last, and that
+// no node begins.
+func TestAutomaticPatchIsAnnounced(t *testing.T) {
+	c := newCluster(t, "cp1", "w1")
+	room := newChat(t)
+	c.secret("chat", "generic+"+room.URL)
+	c.grant("chat")
+	c.policy(func(p *v1alpha1.UpgradePolicy) {
+		p.Spec.Automatic[0].NoticeSeconds = ptr.To[int32](7200)
+		p.Spec.Notices = []v1alpha1.Notice{{Name: "chat", URLSecret: "chat"}}
+	})
+	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
+	c.startAgent("cp1")
+	c.startAgent("w1")
+	c.index.offer("v1.34.3")
+	c.startCoordinator("one")
+	for _, name := range []string{"cp1", "w1"} {
+		c.eventually(func() string {
+			if n, err := c.ours.NodeUpgrades.Get(t.Context(), name, metav1.GetOptions{}); err != nil || n.Status.Step != v1alpha1.StepIdle {
+				return fmt.Sprintf("%s is not idle: %v", name, err)
+			}
+			return ""
+		})
+	}
+	if failed := c.policyCondition(v1alpha1.ConditionNoticesFailed); failed != nil {
+		t.Errorf("before the first event: %+v", failed)
+	}
+	c.index.offer("v1.34.3", "v1.34.4")
+	c.eventually(func() string {
+		if room.has("is announced: no node begins before") == 0 {
+			return fmt.Sprintf("the chat got %q", room.got)
+		}
+		return ""
+	})
+	c.eventually(c.everyNodeHeldBy(v1alpha1.ReasonNotStarted))
+	u := c.upgrade(upgradeName)
+	if start := u.Spec.StartTime; start == nil || start.Sub(u.CreationTimestamp.Time).Round(10*time.Second) != 2*time.Hour {
+		t.Fatalf("created %v, it starts %v", u.CreationTimestamp, start)
+	}
+	starts := fleet.FormatTime(u.Spec.StartTime.Time)
+	for _, want := range []string{"no node begins before " + starts + "; node cp1 is expected to be the first, at ", ", and node w1 the last, back at ", "`kubectl upgrade suspend v1.34.4`"} {
+		if room.has(want) != 1 {
+			t.Errorf("no message with %q: %q", want, room.got)
+		}
+	}
+	if _, message := u.Status.Explain(); message != "upgrade v1.34.4 is announced, and starts "+starts {
+		t.Errorf("the upgrade says %q", message)
+	}
+	for _, name := range []string{"cp1", "w1"} {
+		if n := c.nodeUpgrade(name); n.Spec.Release.Granted() {
+			t.Errorf("%s is released: %+v", name, n.Spec)
+		}
 	}
 }

@@ -58,6 +58,14 @@ func (r *reading) automaticSpec(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUp
 	return nil
 }
 
+// announce sets the upgrade's start time if the policy asks for a notice time.
+func announce(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.AutomaticUpgrade, now time.Time) *v1alpha1.ClusterUpgrade {
+	if notice := seconds(wanted.NoticeSeconds); notice > 0 {
+		u.Spec.StartTime = &metav1.Time{Time: now.UTC().Truncate(time.Second).Add(notice)}
+	}
+	return u
+}
+
 // automaticPatch returns what `automatic: [{type: Patch}]` asks for: the newest patch
 // of the minor that every part of the cluster runs, available for every architecture. It
 // is named after the version, so that two coordinators create the same one, and an
@@ -77,7 +85,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 	}
 	u := newAutomatic(best.Name(), v1alpha1.TypePatch)
 	u.Spec.Version = best.String()
-	return u, fleet.Hold{}
+	return announce(u, wanted, c.now), fleet.Hold{}
 }
 
 // running returns the oldest and the newest version of any part, or the problem that one
@@ -196,123 +204,6 @@ func (r *reading) firstSeen(v version.Version, image v1alpha1.Image) *time.Time 
 	return nil
 }
 
-// Nodes that join late or return, and nodes that the policy begins to select, are brought to
-// the version of the last upgrade that succeeded. They pass all filters. kubeadm on a control
-// plane changes the whole cluster, and that upgrade's trigger, approval and snapshot of etcd
-// were about other control planes: if one is behind, an upgrade of its own is created.
-
-// lateTarget returns the upgrade to whose version late nodes are brought. Nil: there is
-// none.
-func (r *reading) lateTarget() *target {
-	u := r.followed()
-	if u == nil {
-		return nil
-	}
-	t := r.newTarget(u)
-	t.forLateNodes, t.hold = true, r.policyHold
-	return t
-}
-
-// hasWork reports whether a late worker may be upgraded at some time, and does not wait for a
-// late control plane.
-func (t *target) hasWork(r *reading) bool {
-	windows := newWindows(t.ClusterUpgrade, r.snapshot.Schedules)
-	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return !n.ControlPlane && t.isBehind(r, n, windows) })
-}
-
-// isBehind reports whether the late node is not up to date and may be upgraded at some time.
-func (t *target) isBehind(r *reading, n *node, windows *windows) bool {
-	return t.concerns(n) && !t.upToDate(n) && !never(t.mayGo(n, windows, r.now))
-}
-
-// lateControlPlane holds a control-plane node that is late. It says why the node gets no
-// upgrade of its own, if it gets none.
-func lateControlPlane(c *cluster, n *node) fleet.Hold {
-	if !c.target.forLateNodes || !n.ControlPlane {
-		return fleet.Hold{}
-	}
-	for _, hold := range []fleet.Hold{onHold(c, n), windowClosed(c, n)} {
-		if never(hold) {
-			return hold
-		}
-	}
-	if hold := c.reading.noneOfItsOwn(c.target); hold.Holds() {
-		return hold
-	}
-	message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, with its checks and approvals", c.target.to)
-	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
-}
-
-// noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
-// succeed would be created again and again; one that did not succeed is retried by a person.
-func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
-	if blocked := r.policySpec().Blocked(late.Spec.Version); blocked != nil {
-		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
-		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
-	}
-	if newer := r.newerAPIServer(late); newer != nil {
-		message := fmt.Sprintf("kube-apiserver on %s runs %s, and nodes that join late get %s, which is older: request an upgrade of every node to %s or later", newer.Node, newer.Version, late.to, newer.Version)
-		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
-	}
-	if name, outcome := r.lastEnded(late.Spec.Version); outcome != v1alpha1.OutcomeSucceeded && outcome != "" {
-		message := fmt.Sprintf("upgrade %s ended as %s, and none is created again for this control plane: solve its problem, then `kubectl upgrade apply %s`", name, outcome, late.to)
-		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
-	}
-	for _, n := range r.nodes {
-		if n.busy() && late.concerns(n) {
-			message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, once node %s is in service again", late.to, n.Name)
-			return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
-		}
-	}
-	return fleet.Hold{}
-}
-
-// lastEnded returns the upgrade to the version that ended last, and how; empty: there is none.
-func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
-	var last time.Time
-	note := func(upgrade, version string, ended v1alpha1.Outcome, at *metav1.Time) {
-		if version == to && ended != "" && at != nil && !at.Time.Before(last) {
-			name, outcome, last = upgrade, ended, at.Time
-		}
-	}
-	for i := range r.snapshot.Upgrades {
-		u := &r.snapshot.Upgrades[i]
-		note(u.Name, u.Spec.Version, u.Status.Outcome, u.Status.CompletionTime)
-	}
-	for i := range r.snapshot.Records {
-		record := &r.snapshot.Records[i]
-		note(record.Upgrade.Name, record.Version, record.Outcome, &record.CompletionTime)
-	}
-	return name, outcome
-}
-
-// upgradeOfControlPlanes returns the upgrade of its own that a late control plane needs. Nil:
-// none is needed or possible, or an upgrade in the queue brings the version.
-func (r *reading) upgradeOfControlPlanes(q queue) *v1alpha1.ClusterUpgrade {
-	late := r.lateTarget()
-	if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {
-		return nil
-	}
-	windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
-	i := slices.IndexFunc(r.nodes, func(n *node) bool { return n.labelled && n.Ready && late.isBehind(r, n, windows) })
-	if i < 0 || slices.ContainsFunc(q.targets, func(t *target) bool { return !t.to.Less(late.to) && t.concerns(r.nodes[i]) }) {
-		return nil
-	}
-	u := newAutomatic(late.to.Name()+"-control-planes", v1alpha1.TypePatch)
-	base := u.Name
-	for number := 2; r.isNamed(u.Name); number++ {
-		u.Name = fmt.Sprintf("%s-%d", base, number)
-	}
-	u.Spec.Type, u.Spec.Version = "", late.Spec.Version
-	return u
-}
-
-// isNamed reports whether there is an upgrade of that name, or the record of one.
-func (r *reading) isNamed(name string) bool {
-	return upgradeNamed(r.snapshot.Upgrades, name) != nil ||
-		slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
-}
-
 // rebootDue reports whether a Reboot has to reboot the node, or waits to learn whether it
 // has to. An automatic Reboot skips nodes that it must not reboot, and those that report
 // nothing, because otherwise later upgrades would wait until a person acts. A Reboot that a
@@ -342,24 +233,29 @@ func (n *node) rebootNote() string {
 }
 
 // automaticReboot returns what `automatic: [{type: Reboot}]` asks for, as soon as a
-// node that asks for a reboot could begin. It is not created before, so that a patch
-// that appears meanwhile goes first. It is named after the day, in UTC, so that two
-// coordinators create the same one, and there is at most one a day.
+// node that asks for a reboot could begin, or could do so after the notice time. It is not created
+// before, so that a patch that appears meanwhile goes first. It is named after the day on which it
+// starts, in UTC, so that two coordinators create the same one, and there is at most one a day.
 func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
-	if c.reading.automaticSpec(v1alpha1.TypeReboot) == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
+	wanted := c.reading.automaticSpec(v1alpha1.TypeReboot)
+	if wanted == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
 		return nil
 	}
-	u := newAutomatic("reboot-"+c.now.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
+	notice := seconds(wanted.NoticeSeconds)
+	start := c.now.Add(notice)
+	u := newAutomatic("reboot-"+start.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
 	windows := newWindows(u, c.reading.snapshot.Schedules)
 	for _, n := range c.nodes {
 		if !c.asksForReboot(n) {
 			continue
 		}
 		class := windows.classOf(n.Labels, v1alpha1.TypeReboot)
-		available := windows.lookup(class, c.now)
-		wake.at(available.changes())
-		if !available.hold.Holds() && available.fits(c.now, c.expected(n, nodePart(n.ControlPlane))) {
-			return c.unlessExists(u, wake)
+		available := windows.lookup(class, start)
+		if changes := available.changes(); changes != nil {
+			wake.at(new(changes.Add(-notice)))
+		}
+		if !available.hold.Holds() && available.fits(start, c.expected(n, nodePart(n.ControlPlane))) {
+			return c.unlessExists(announce(u, wanted, c.now), start, wake)
 		}
 	}
 	return nil
@@ -372,11 +268,12 @@ func (c *cluster) asksForReboot(n *node) bool {
 	return n.eligible() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
 }
 
-// unlessExists returns u, or nil if today's Reboot exists; wake then gets the next day.
-func (c *cluster) unlessExists(u *v1alpha1.ClusterUpgrade, wake *wakeTime) *v1alpha1.ClusterUpgrade {
-	if slices.ContainsFunc(c.reading.snapshot.Upgrades, func(other v1alpha1.ClusterUpgrade) bool { return other.Name == u.Name }) {
-		tomorrow := c.now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		wake.at(&tomorrow)
+// unlessExists returns u, which starts at start, or nil if that day's Reboot exists; wake then gets
+// when the next day's may be created.
+func (c *cluster) unlessExists(u *v1alpha1.ClusterUpgrade, start time.Time, wake *wakeTime) *v1alpha1.ClusterUpgrade {
+	if upgradeNamed(c.reading.snapshot.Upgrades, u.Name) != nil {
+		nextDay := start.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		wake.at(new(c.now.Add(nextDay.Sub(start))))
 		return nil
 	}
 	return u

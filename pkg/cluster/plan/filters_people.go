@@ -54,9 +54,12 @@ func notStarted(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold {
 	if start == nil || !now.Before(start.Time) {
 		return fleet.Hold{}
 	}
-	return fleet.Hold{
-		Reason: v1alpha1.ReasonNotStarted, Message: fmt.Sprintf("upgrade %s starts %s", u.Name, fleet.FormatTime(start.Time)), Until: &start.Time,
+	announced := ""
+	if u.Annotations[v1alpha1.CreatedByAnnotation] == v1alpha1.CreatedByCoordinator {
+		announced = "is announced, and "
 	}
+	message := fmt.Sprintf("upgrade %s %sstarts %s", u.Name, announced, fleet.FormatTime(start.Time))
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStarted, Message: message, Until: &start.Time}
 }
 
 // notApproved holds the whole upgrade until a person approves it, and after its end the

@@ -237,7 +237,7 @@ func passBegan(n *node, now time.Time) time.Time {
 // between the two clusters.
 func (p *prediction) after(begun []work, now time.Time) *cluster {
 	c := p.cluster.copied()
-	c.now = now
+	c.now, c.held = now, upgradeHold(c.target.ClusterUpgrade, now)
 	for _, w := range begun {
 		c.nodes[p.cluster.index(w.place)] = w.node
 		c.setSlot(*w.lease)

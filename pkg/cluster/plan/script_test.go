@@ -78,7 +78,11 @@ func play(t *testing.T, text string) string {
 // messages: each sentence stands in one story.
 func printPlan(out *strings.Builder, p plan.Plan, names ...string) {
 	if p.Create != nil {
-		fmt.Fprintf(out, "creates %s\n", p.Create.Name)
+		fmt.Fprintf(out, "creates %s", p.Create.Name)
+		if start := p.Create.Spec.StartTime; start != nil {
+			fmt.Fprintf(out, ", which starts %s", start.UTC().Format("Jan 2 15:04"))
+		}
+		out.WriteString("\n")
 	}
 	if p.AutomaticHold.Holds() {
 		fmt.Fprintf(out, "creates nothing: %s: %s\n", p.AutomaticHold.Reason, p.AutomaticHold.Message)

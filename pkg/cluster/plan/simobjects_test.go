@@ -58,21 +58,24 @@ func (s *sim) policy() *v1alpha1.UpgradePolicy {
 	return s.Policy
 }
 
-// automatic sets what the policy creates by itself: types, each followed by its age=DURATION.
+// automatic sets what the policy creates by itself: types, each followed by its age=DURATION and
+// notice=DURATION.
 func (s *sim) automatic(args []string) error {
 	spec := &s.policy().Spec
 	spec.Automatic = nil
 	for _, arg := range args {
-		text, isAge := strings.CutPrefix(arg, "age=")
-		if !isAge {
+		key, text, isOption := strings.Cut(arg, "=")
+		if !isOption {
 			spec.Automatic = append(spec.Automatic, v1alpha1.AutomaticUpgrade{Type: v1alpha1.UpgradeType(arg)})
 			continue
 		}
-		age, err := time.ParseDuration(text)
+		lasts, err := time.ParseDuration(text)
 		if err != nil {
 			return err
 		}
-		spec.Automatic[len(spec.Automatic)-1].MinAgeSeconds = ptr.To(int32(age.Seconds()))
+		last := &spec.Automatic[len(spec.Automatic)-1]
+		fields := map[string]**int32{"age": &last.MinAgeSeconds, "notice": &last.NoticeSeconds}
+		*fields[key] = ptr.To(int32(lasts.Seconds()))
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
 	if p.Create != nil {
-		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
+		rows = append(rows, titled("Creates:", cell{creates(p.Create, o), cyan}))
 	}
 	rows = append(rows, gateRows(p.Gates, o)...)
 	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
@@ -91,6 +91,15 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Preflight:", cell{"no findings", green}))
 	}
 	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
+}
+
+// creates returns what is said about an upgrade that the policy asks for.
+func creates(u *v1alpha1.ClusterUpgrade, o Options) string {
+	text := fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(u.Name+" to "+u.Spec.Version, " to "))
+	if start := u.Spec.StartTime; start != nil {
+		text += ", which is announced now, and starts " + o.when(start.Time)
+	}
+	return text
 }
 
 // decisions counts the nodes, such as "3: 1 go, 2 wait".
@@ -219,9 +228,17 @@ func automaticText(p *view.Policy) string {
 	}
 	var kinds []string
 	for _, one := range p.Automatic {
+		var when []string
+		add := func(format string, seconds *int32) {
+			if seconds != nil && *seconds > 0 {
+				when = append(when, fmt.Sprintf(format, duration.HumanDuration(time.Duration(*seconds)*time.Second)))
+			}
+		}
+		add("once available for %s", one.MinAgeSeconds)
+		add("announced %s before", one.NoticeSeconds)
 		kind := string(one.Type)
-		if age := one.MinAgeSeconds; age != nil && *age > 0 {
-			kind += fmt.Sprintf(" (once available for %s)", duration.HumanDuration(time.Duration(*age)*time.Second))
+		if len(when) > 0 {
+			kind += " (" + strings.Join(when, ", ") + ")"
 		}
 		kinds = append(kinds, kind)
 	}

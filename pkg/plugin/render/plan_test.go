@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
@@ -40,7 +42,7 @@ func TestPlan(t *testing.T) {
 	golden(t, "plan-color", render.Plan(p, u, o))
 	o.Color = false
 	create := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
-	create.Name = "v1.34.4"
+	create.Name, create.Spec.StartTime = "v1.34.4", &metav1.Time{Time: now.Add(24 * time.Hour)}
 	golden(t, "plan-create", render.Plan(plan.Plan{Create: create, Upgrade: "v1.34.3", Version: "v1.34.3", Nodes: nodes[:1]}, nil, o))
 	golden(t, "plan-none", render.Plan(plan.Plan{}, nil, o))
 }

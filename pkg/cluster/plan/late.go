@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// Nodes that join late or return, and nodes that the policy begins to select, are brought to
+// the version of the last upgrade that succeeded. They pass all filters. kubeadm on a control
+// plane changes the whole cluster, and that upgrade's trigger, approval and snapshot of etcd
+// were about other control planes: if one is behind, an upgrade of its own is created.
+
+// lateTarget returns the upgrade to whose version late nodes are brought. Nil: there is
+// none.
+func (r *reading) lateTarget() *target {
+	u := r.followed()
+	if u == nil {
+		return nil
+	}
+	t := r.newTarget(u)
+	t.forLateNodes, t.hold = true, r.policyHold
+	return t
+}
+
+// hasWork reports whether a late worker may be upgraded at some time, and does not wait for a
+// late control plane.
+func (t *target) hasWork(r *reading) bool {
+	windows := newWindows(t.ClusterUpgrade, r.snapshot.Schedules)
+	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return !n.ControlPlane && t.isBehind(r, n, windows) })
+}
+
+// isBehind reports whether the late node is not up to date and may be upgraded at some time.
+func (t *target) isBehind(r *reading, n *node, windows *windows) bool {
+	return t.concerns(n) && !t.upToDate(n) && !never(t.mayGo(n, windows, r.now))
+}
+
+// lateControlPlane holds a control-plane node that is late. It says why the node gets no
+// upgrade of its own, if it gets none.
+func lateControlPlane(c *cluster, n *node) fleet.Hold {
+	if !c.target.forLateNodes || !n.ControlPlane {
+		return fleet.Hold{}
+	}
+	for _, hold := range []fleet.Hold{onHold(c, n), windowClosed(c, n)} {
+		if never(hold) {
+			return hold
+		}
+	}
+	if hold := c.reading.noneOfItsOwn(c.target); hold.Holds() {
+		return hold
+	}
+	message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, with its checks and approvals", c.target.to)
+	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
+}
+
+// noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
+// succeed would be created again and again; one that did not succeed is retried by a person.
+func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
+	if blocked := r.policySpec().Blocked(late.Spec.Version); blocked != nil {
+		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
+		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
+	}
+	if newer := r.newerAPIServer(late); newer != nil {
+		message := fmt.Sprintf("kube-apiserver on %s runs %s, and nodes that join late get %s, which is older: request an upgrade of every node to %s or later", newer.Node, newer.Version, late.to, newer.Version)
+		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
+	}
+	if name, outcome := r.lastEnded(late.Spec.Version); outcome != v1alpha1.OutcomeSucceeded && outcome != "" {
+		message := fmt.Sprintf("upgrade %s ended as %s, and none is created again for this control plane: solve its problem, then `kubectl upgrade apply %s`", name, outcome, late.to)
+		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
+	}
+	for _, n := range r.nodes {
+		if n.busy() && late.concerns(n) {
+			message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, once node %s is in service again", late.to, n.Name)
+			return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
+		}
+	}
+	return fleet.Hold{}
+}
+
+// lastEnded returns the upgrade to the version that ended last, and how; empty: there is none.
+func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
+	var last time.Time
+	note := func(upgrade, version string, ended v1alpha1.Outcome, at *metav1.Time) {
+		if version == to && ended != "" && at != nil && !at.Time.Before(last) {
+			name, outcome, last = upgrade, ended, at.Time
+		}
+	}
+	for i := range r.snapshot.Upgrades {
+		u := &r.snapshot.Upgrades[i]
+		note(u.Name, u.Spec.Version, u.Status.Outcome, u.Status.CompletionTime)
+	}
+	for i := range r.snapshot.Records {
+		record := &r.snapshot.Records[i]
+		note(record.Upgrade.Name, record.Version, record.Outcome, &record.CompletionTime)
+	}
+	return name, outcome
+}
+
+// upgradeOfControlPlanes returns the upgrade of its own that a late control plane needs. Nil:
+// none is needed or possible, or an upgrade in the queue brings the version.
+func (r *reading) upgradeOfControlPlanes(q queue) *v1alpha1.ClusterUpgrade {
+	late := r.lateTarget()
+	if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {
+		return nil
+	}
+	windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
+	i := slices.IndexFunc(r.nodes, func(n *node) bool { return n.labelled && n.Ready && late.isBehind(r, n, windows) })
+	if i < 0 || slices.ContainsFunc(q.targets, func(t *target) bool { return !t.to.Less(late.to) && t.concerns(r.nodes[i]) }) {
+		return nil
+	}
+	u := newAutomatic(late.to.Name()+"-control-planes", v1alpha1.TypePatch)
+	base := u.Name
+	for number := 2; r.isNamed(u.Name); number++ {
+		u.Name = fmt.Sprintf("%s-%d", base, number)
+	}
+	u.Spec.Type, u.Spec.Version = "", late.Spec.Version
+	return u
+}
+
+// isNamed reports whether there is an upgrade of that name, or the record of one.
+func (r *reading) isNamed(name string) bool {
+	return upgradeNamed(r.snapshot.Upgrades, name) != nil ||
+		slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
+}

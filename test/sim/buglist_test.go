@@ -129,6 +129,9 @@ var bugs = []bug{
 	{"two upgrades go on at once", []edit{
 		{"pkg/cluster/plan/queue.go", "if n.busy() || n.released() {", "if n.Name == \"\" {"},
 	}},
+	{"an announced upgrade begins at once", []edit{
+		{"pkg/cluster/plan/filters_people.go", "if start == nil || !now.Before(start.Time) {", "if start == nil || u.Name != \"\" {"},
+	}},
 	{"an agent watches no slot after a restart", []edit{
 		{"pkg/node/agent/watch.go", "case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
 		{"pkg/node/agent/watch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},

@@ -29,6 +29,15 @@ func (w *world) checkSuspended(a *agentProgram, what string) {
 	}
 }
 
+// checkNotStarted checks that no node acts for an upgrade before its start time, but for what a node's clock
+// may be wrong by.
+func (w *world) checkNotStarted(a *agentProgram, what string) {
+	u := w.upgradeOf(a)
+	if u != nil && u.Spec.StartTime != nil && w.now().Add(max(0, a.node.clockError())).Before(u.Spec.StartTime.Time) {
+		w.broken("start", "%s %s, and upgrade %s starts %s", a.node.name, what, u.Name, u.Spec.StartTime)
+	}
+}
+
 // checkHeld checks that a node does not begin which was put on hold before the agent's
 // reconcile began.
 func (w *world) checkHeld(a *agentProgram, what string) {

@@ -37,7 +37,11 @@ func (w *world) newPolicy() tree {
 		spec["gates"] = newGates()
 	}
 	if w.script.Automatic {
-		spec["automatic"] = []any{tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}}
+		patch, reboot := tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}
+		if w.script.Seed%2 == 0 {
+			patch["noticeSeconds"], reboot["noticeSeconds"] = 40.0, 20.0
+		}
+		spec["automatic"] = []any{patch, reboot}
 		spec["strategy"] = w.strategy("")
 	}
 	return spec

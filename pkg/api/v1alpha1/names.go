@@ -104,7 +104,8 @@ const (
 	ConditionWriteFailed = "WriteFailed"
 	// ConditionAutomaticHeld of an UpgradePolicy is present, and True, while no automatic
 	// patch can be chosen, as parts of the cluster run different minors or report a version
-	// that cannot be read. The message names two parts.
+	// that cannot be read: the message names two parts. It is also present while an automatic
+	// upgrade waits for minIntervalSeconds: the message says until when.
 	ConditionAutomaticHeld = "AutomaticHeld"
 	// ConditionNoticesFailed of an UpgradePolicy is present, and True, while a notice cannot
 	// be sent.

@@ -55,6 +55,7 @@ const (
 	ReasonSourceInvalid         Reason = "SourceInvalid"
 	ReasonNotOffered            Reason = "NotOffered"
 	ReasonImageTooNew           Reason = "ImageTooNew"
+	ReasonAutomaticInterval     Reason = "AutomaticInterval"
 	ReasonAwaitingRelease       Reason = "AwaitingRelease"
 	ReasonStaging               Reason = "Staging"
 	ReasonHashMismatch          Reason = "HashMismatch"

@@ -87,6 +87,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonSourceEmpty, Giver: GivenBySource, Meaning: "the index offers no Kubernetes image at all", Resumes: true},
 	{Reason: ReasonSourceInvalid, Giver: GivenBySource, Meaning: "the index is invalid, or not signed as the UpgradePolicy requires", Ends: "when the index or the policy is corrected", Resumes: true},
 	{Reason: ReasonImageTooNew, Giver: GivenByPlanner, Meaning: "an image of an automatic patch was replaced, and is not minAgeSeconds old yet"},
+	{Reason: ReasonAutomaticInterval, Giver: GivenByPlanner, Meaning: "the last automatic upgrade of this type ended less than minIntervalSeconds ago", HeldByPeople: true, Routine: true},
 	{Reason: ReasonNotOffered, Giver: GivenBySource, Meaning: "the index does not list the version for the node's architecture, or the listed image is not there", StopsStaging: true, AboutImage: true, Resumes: true},
 	{Reason: ReasonAwaitingRelease, Giver: GivenByAgent, Meaning: "the node is ready to begin; the condition Admitted says what it waits for", Routine: true},
 	{Reason: ReasonStaging, Giver: GivenByAgent, Meaning: "the image is being downloaded or checked", Routine: true},

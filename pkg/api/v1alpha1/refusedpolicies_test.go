@@ -23,6 +23,8 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 		policy("an age of two years", "automatic: [{type: Patch, minAgeSeconds: 63072000}]", "automatic[0].minAgeSeconds", "31536000"),
 		policy("a negative notice time", "automatic: [{type: Patch, noticeSeconds: -1}]", "automatic[0].noticeSeconds", "greater than or equal to 0"),
 		policy("a notice time of a year", "automatic: [{type: Reboot, noticeSeconds: 31536000}]", "automatic[0].noticeSeconds", "2592000"),
+		policy("a negative interval", "automatic: [{type: Reboot, minIntervalSeconds: -1}]", "automatic[0].minIntervalSeconds", "greater than or equal to 0"),
+		policy("an interval of two years", "automatic: [{type: Patch, minIntervalSeconds: 63072000}]", "automatic[0].minIntervalSeconds", "31536000"),
 		policy("an age with a unit", "automatic: [{type: Patch, minAgeSeconds: 7d}]", "automatic[0].minAgeSeconds", "integer"),
 
 		policy("a blocked minor", "blockedVersions: [{version: v1.34, reason: r}]", "blockedVersions[0].version", "must be a version of Kubernetes in full"),

@@ -150,6 +150,15 @@ type AutomaticUpgrade struct {
 	// +kubebuilder:validation:Maximum=2592000
 	// +optional
 	NoticeSeconds *int32 `json:"noticeSeconds,omitempty"`
+	// MinIntervalSeconds is the least time from the end of an automatic upgrade of this type to
+	// the start of the next, by the ClusterUpgrades and UpgradeRecords that historyLimit keeps. Upgrades
+	// that people requested do not count, nor one that was superseded. Meanwhile a version
+	// stays available, and the condition AutomaticHeld says until when the next one waits; with
+	// noticeSeconds, it is announced before. Absent: zero.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	// +optional
+	MinIntervalSeconds *int32 `json:"minIntervalSeconds,omitempty"`
 }
 
 // BlockedVersion is a version that no node is to get.
@@ -248,7 +257,8 @@ type UpgradePolicyStatus struct {
 
 	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
 	// while the API server refuses a write of the coordinator; AutomaticHeld while no
-	// automatic patch can be chosen, as parts of the cluster run different minors;
+	// automatic patch can be chosen, as parts of the cluster run different minors, or an automatic
+	// upgrade waits for minIntervalSeconds;
 	// NoticesFailed while a notice cannot be sent.
 	// +listType=map
 	// +listMapKey=type

@@ -86,7 +86,7 @@ func noteGates(policy *v1alpha1.UpgradePolicy, answers []v1alpha1.GateStatus) {
 	policy.Status.Gates = answers
 }
 
-// noteAutomatic sets the condition that says why no automatic patch can be chosen.
+// noteAutomatic sets the condition that says why no automatic upgrade is created.
 func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold fleet.Hold, now time.Time) {
 	if !hold.Holds() {
 		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionAutomaticHeld)

@@ -10,8 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -183,6 +185,40 @@ func TestKeyringWithoutKeyOffersNothing(t *testing.T) {
 		c.must(err)
 		if s := policy.Status; s.Version != "v1.34.4" || s.Upgrade == nil || s.Upgrade.UID != string(c.upgrade("v1.34.4").UID) || len(s.Images) != 1 {
 			return fmt.Sprintf("nodes that join late would get %+v, want v1.34.4 of the upgrade that ended", s)
+		}
+		return ""
+	})
+}
+
+// TestPolicySaysUntilWhenAPatchWaits checks the condition AutomaticHeld while minIntervalSeconds holds.
+func TestPolicySaysUntilWhenAPatchWaits(t *testing.T) {
+	c := newCluster(t, "cp1")
+	record := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.3-1"}, Piece: 1, Pieces: 1}
+	record.Upgrade, record.Outcome = v1alpha1.UpgradeReference{Name: "v1.34.3", UID: "uid"}, v1alpha1.OutcomeSucceeded
+	record.CreatedBy, record.Version, record.CompletionTime = v1alpha1.CreatedByCoordinator, "v1.34.3", metav1.Now()
+	_, err := c.ours.UpgradeRecords.Create(t.Context(), &record, metav1.CreateOptions{})
+	c.must(err)
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Automatic[0].MinIntervalSeconds = ptr.To[int32](86400) })
+	c.index.offer("v1.34.4")
+	c.startCoordinator("one")
+	c.eventually(c.policyHasCondition(v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, v1alpha1.ReasonAutomaticInterval))
+	until := fleet.FormatTime(record.CompletionTime.Add(24 * time.Hour))
+	if got, want := c.policyCondition(v1alpha1.ConditionAutomaticHeld).Message, "the next automatic Patch may start "+until+": v1.34.3 ended "; !strings.HasPrefix(got, want) {
+		t.Errorf("the message is %q, want %q", got, want)
+	}
+	if u, err := c.ours.ClusterUpgrades.Get(t.Context(), "v1.34.4", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("there is an upgrade: %+v, %v", u, err)
+	}
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Automatic[0].MinIntervalSeconds = nil })
+	c.eventually(func() string {
+		if held := c.policyCondition(v1alpha1.ConditionAutomaticHeld); held != nil {
+			return fmt.Sprintf("the condition stays: %+v", held)
+		}
+		return ""
+	})
+	c.eventually(func() string {
+		if _, err := c.ours.ClusterUpgrades.Get(t.Context(), "v1.34.4", metav1.GetOptions{}); err != nil {
+			return err.Error()
 		}
 		return ""
 	})

@@ -40,7 +40,7 @@ type script struct{ *sim }
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
-//	automatic Patch|Reboot [age=DURATION] [notice=DURATION]...  what the policy creates by itself
+//	automatic Patch|Reboot [age=DURATION] [notice=DURATION] [interval=DURATION]...  what the policy creates by itself
 //	offered VERSION TIME         since when the policy's status lists it
 //	manage SELECTOR              which nodes the policy selects
 //	mode Observe|Manage          the policy's

@@ -13,7 +13,7 @@ import (
 )
 
 // automatic returns the upgrade that the policy's `automatic` asks for now, or nil, and the hold if
-// no patch can be chosen. A
+// no patch can be chosen, or what it asks for waits for minIntervalSeconds. A
 // patch goes before a Reboot, because its reboot also serves the operating system: it
 // is created even while a Reboot is queued. While an upgrade to a version is queued, an
 // automatic one is created only if the queued one can neither begin nor continue for
@@ -31,7 +31,10 @@ func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUp
 	}
 	reboot := func(t *target) bool { return t.reboot }
 	if idle || q.noneCanProceed && !slices.ContainsFunc(q.targets, reboot) {
-		create = c.automaticReboot(wake)
+		var rebootHold fleet.Hold
+		if create, rebootHold = c.automaticReboot(wake); !hold.Holds() {
+			hold = rebootHold
+		}
 	}
 	return create, hold
 }
@@ -58,14 +61,6 @@ func (r *reading) automaticSpec(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUp
 	return nil
 }
 
-// announce sets the upgrade's start time if the policy asks for a notice time.
-func announce(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.AutomaticUpgrade, now time.Time) *v1alpha1.ClusterUpgrade {
-	if notice := seconds(wanted.NoticeSeconds); notice > 0 {
-		u.Spec.StartTime = &metav1.Time{Time: now.UTC().Truncate(time.Second).Add(notice)}
-	}
-	return u
-}
-
 // automaticPatch returns what `automatic: [{type: Patch}]` asks for: the newest patch
 // of the minor that every part of the cluster runs, available for every architecture. It
 // is named after the version, so that two coordinators create the same one, and an
@@ -85,7 +80,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 	}
 	u := newAutomatic(best.Name(), v1alpha1.TypePatch)
 	u.Spec.Version = best.String()
-	return announce(u, wanted, c.now), fleet.Hold{}
+	return c.unlessTooSoon(u, wanted, wake)
 }
 
 // running returns the oldest and the newest version of any part, or the problem that one
@@ -236,10 +231,10 @@ func (n *node) rebootNote() string {
 // node that asks for a reboot could begin, or could do so after the notice time. It is not created
 // before, so that a patch that appears meanwhile goes first. It is named after the day on which it
 // starts, in UTC, so that two coordinators create the same one, and there is at most one a day.
-func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
+func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold fleet.Hold) {
 	wanted := c.reading.automaticSpec(v1alpha1.TypeReboot)
 	if wanted == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
-		return nil
+		return nil, fleet.Hold{}
 	}
 	notice := seconds(wanted.NoticeSeconds)
 	start := c.now.Add(notice)
@@ -255,10 +250,15 @@ func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 			wake.at(new(changes.Add(-notice)))
 		}
 		if !available.hold.Holds() && available.fits(start, c.expected(n, nodePart(n.ControlPlane))) {
-			return c.unlessExists(announce(u, wanted, c.now), start, wake)
+			if create, hold = c.unlessTooSoon(u, wanted, wake); create != nil && upgradeNamed(c.reading.snapshot.Upgrades, u.Name) != nil {
+				nextDay := start.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+				wake.at(new(c.now.Add(nextDay.Sub(start))))
+				create = nil
+			}
+			return create, hold
 		}
 	}
-	return nil
+	return nil, fleet.Hold{}
 }
 
 // asksForReboot reports whether a Reboot could serve the node. A node that is still to
@@ -266,15 +266,4 @@ func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 func (c *cluster) asksForReboot(n *node) bool {
 	behind := c.target != nil && c.target.forLateNodes && n.concerned && !n.upToDate
 	return n.eligible() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
-}
-
-// unlessExists returns u, which starts at start, or nil if that day's Reboot exists; wake then gets
-// when the next day's may be created.
-func (c *cluster) unlessExists(u *v1alpha1.ClusterUpgrade, start time.Time, wake *wakeTime) *v1alpha1.ClusterUpgrade {
-	if upgradeNamed(c.reading.snapshot.Upgrades, u.Name) != nil {
-		nextDay := start.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		wake.at(new(c.now.Add(nextDay.Sub(start))))
-		return nil
-	}
-	return u
 }

@@ -71,7 +71,7 @@ func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold fleet.Hold
 var filters = []filter{
 	// First: without a trigger the target version is not fixed.
 	{node: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
-		v1alpha1.ReasonNotOffered, v1alpha1.ReasonImageTooNew, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
+		v1alpha1.ReasonNotOffered, v1alpha1.ReasonImageTooNew, v1alpha1.ReasonAutomaticInterval, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
 	{node: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{node: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},

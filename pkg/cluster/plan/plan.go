@@ -43,9 +43,9 @@ type Plan struct {
 	Gates []GateAnswer `json:"gates,omitempty"`
 	// Create is an upgrade that the policy's `automatic` asks for.
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
-	// AutomaticHold is why `automatic` creates no patch, if the versions that run do not let
-	// it choose one.
-	AutomaticHold fleet.Hold `json:"-"`
+	// AutomaticHold is why `automatic` creates nothing, if the versions that run do not let
+	// it choose a patch, or what it would create waits for minIntervalSeconds.
+	AutomaticHold fleet.Hold `json:"automaticHold,omitzero"`
 	// Next is when this plan may change although nothing happens. Nil: never.
 	Next *time.Time `json:"next,omitempty"`
 

@@ -172,6 +172,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	}
 	trial := t.triggered(r)
 	if trial.hold.Holds() {
+		wake.at(trial.hold.Until)
 		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.snapshot.Schedules)

@@ -58,8 +58,8 @@ func (s *sim) policy() *v1alpha1.UpgradePolicy {
 	return s.Policy
 }
 
-// automatic sets what the policy creates by itself: types, each followed by its age=DURATION and
-// notice=DURATION.
+// automatic sets what the policy creates by itself: types, each followed by its age=, notice= and
+// interval=DURATION.
 func (s *sim) automatic(args []string) error {
 	spec := &s.policy().Spec
 	spec.Automatic = nil
@@ -74,7 +74,7 @@ func (s *sim) automatic(args []string) error {
 			return err
 		}
 		last := &spec.Automatic[len(spec.Automatic)-1]
-		fields := map[string]**int32{"age": &last.MinAgeSeconds, "notice": &last.NoticeSeconds}
+		fields := map[string]**int32{"age": &last.MinAgeSeconds, "notice": &last.NoticeSeconds, "interval": &last.MinIntervalSeconds}
 		*fields[key] = ptr.To(int32(lasts.Seconds()))
 	}
 	return nil

@@ -136,8 +136,10 @@ func (t *target) trigger(r *reading) {
 	if t.hold = notOffered(r, t); t.hold.Holds() {
 		return
 	}
-	if t.hold = tooNew(r, t); t.hold.Holds() {
-		return
+	for _, filter := range []func(*reading, *target) fleet.Hold{tooNew, tooSoon} {
+		if t.hold = filter(r, t); t.hold.Holds() {
+			return
+		}
 	}
 	t.Status.Images = t.images(r)
 	t.Status.TriggerTime = &metav1.Time{Time: r.now.Truncate(time.Second)}

@@ -71,6 +71,9 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	if p.Create != nil {
 		rows = append(rows, titled("Creates:", cell{creates(p.Create, o), cyan}))
 	}
+	if p.AutomaticHold.Holds() {
+		rows = append(rows, titled("Creates:", cell{"nothing automatic: " + o.why(p.AutomaticHold.Reason, p.AutomaticHold.Message, p.AutomaticHold.Until), yellow}))
+	}
 	rows = append(rows, gateRows(p.Gates, o)...)
 	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
 	if p.Next != nil {
@@ -213,6 +216,9 @@ func policyRows(p *view.Policy, o Options) [][2]cell {
 		text += "; new nodes get " + p.Version
 	}
 	rows := [][2]cell{titled("Policy:", cell{text, plain})}
+	if waits := p.AutomaticHeld; waits != nil {
+		rows = append(rows, titled("", cell{o.why(waits.Reason, waits.Message, nil), plain}))
+	}
 	if p.Mode == v1alpha1.ModeObserve {
 		rows = append(rows, titled("", cell{ObservedNote, yellow}))
 	}
@@ -236,6 +242,7 @@ func automaticText(p *view.Policy) string {
 		}
 		add("once available for %s", one.MinAgeSeconds)
 		add("announced %s before", one.NoticeSeconds)
+		add("%s after the last", one.MinIntervalSeconds)
 		kind := string(one.Type)
 		if len(when) > 0 {
 			kind += " (" + strings.Join(when, ", ") + ")"

@@ -44,6 +44,9 @@ func TestPlan(t *testing.T) {
 	create := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
 	create.Name, create.Spec.StartTime = "v1.34.4", &metav1.Time{Time: now.Add(24 * time.Hour)}
 	golden(t, "plan-create", render.Plan(plan.Plan{Create: create, Upgrade: "v1.34.3", Version: "v1.34.3", Nodes: nodes[:1]}, nil, o))
+	var held plan.Plan
+	held.AutomaticHold.Reason, held.AutomaticHold.Message, held.AutomaticHold.Until = v1alpha1.ReasonAutomaticInterval, "the next automatic Patch may start 2026-11-29 12:00 UTC", ago(-24*time.Hour)
+	golden(t, "plan-held", render.Plan(held, nil, o))
 	golden(t, "plan-none", render.Plan(plan.Plan{}, nil, o))
 }
 

@@ -166,6 +166,9 @@ type Policy struct {
 	Source string `json:"source,omitempty"`
 	// Gates are those of the policy, while an upgrade is active.
 	Gates []plan.GateAnswer `json:"gates,omitempty"`
+	// AutomaticHeld is why the next automatic upgrade waits, where that is no problem: for
+	// minIntervalSeconds.
+	AutomaticHeld *Problem `json:"automaticHeld,omitempty"`
 	// Problems are why the policy, or the source, cannot be understood.
 	Problems []Problem `json:"problems,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -30,6 +31,23 @@ func TestStatusShowsWhatCannotBeWritten(t *testing.T) {
 	screen := render.Screen(shown, render.Options{Width: 200})
 	if !strings.Contains(screen, "APIWriteFailed: "+refused) || strings.Contains(screen, "understood") ||
 		!strings.Contains(screen, "SecretForbidden: notice chat: may not be read") || strings.Contains(screen, "kind: Role") {
+		t.Errorf("the screen:\n%s", screen)
+	}
+}
+
+// `kubectl upgrade status` says until when the next automatic upgrade waits, and does not call that a
+// problem.
+func TestStatusShowsTheInterval(t *testing.T) {
+	const waits = "the next automatic Patch may start 2026-11-29 12:00 UTC"
+	policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch, MinIntervalSeconds: ptr.To[int32](7 * 24 * 3600)}}
+	policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAutomaticInterval), Message: waits}}
+	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
+	if len(shown.Policy.Problems) > 0 || shown.Policy.AutomaticHeld == nil || shown.Policy.AutomaticHeld.Message != waits {
+		t.Errorf("the policy: %+v", shown.Policy)
+	}
+	screen := render.Screen(shown, render.Options{Width: 200, Zone: time.UTC})
+	if !strings.Contains(screen, "automatic Patch (7d after the last)") || !strings.Contains(screen, "AutomaticInterval: "+waits) {
 		t.Errorf("the screen:\n%s", screen)
 	}
 }

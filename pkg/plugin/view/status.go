@@ -134,7 +134,11 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 		}
 		problem := Problem{Reason: v1alpha1.Reason(c.Reason)}
 		problem.Message, _, _ = strings.Cut(c.Message, "\n") // a manifest that solves it may follow
-		if !slices.Contains(v.Problems, problem) {           // both may say what is wrong with the source
+		if problem.Reason == v1alpha1.ReasonAutomaticInterval {
+			v.AutomaticHeld = &problem
+			continue
+		}
+		if !slices.Contains(v.Problems, problem) { // both may say what is wrong with the source
 			v.Problems = append(v.Problems, problem)
 		}
 	}

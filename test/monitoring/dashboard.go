@@ -96,7 +96,9 @@ var Rows = []Row{
 			{`max(kubectl_upgrade_source_versions)`, "versions"}}},
 		{"Reads of the index", "By result.", "timeseries", "", 12, []Query{
 			{`sum by (result) (increase(kubectl_upgrade_source_reads_total[$__rate_interval]))`, "{{result}}"}}},
-		{"Findings of the checks", "Block: nothing begins. docs/checks.md explains the checks.", "table", "", 24, []Query{
+		{"Gates", "Of the UpgradePolicy, while they are asked. docs/gates.md explains gates.", "table", "", 12, []Query{
+			{`max by (gate, state) (kubectl_upgrade_gate_state) == 1`, ""}}},
+		{"Findings of the checks", "Block: nothing begins. docs/checks.md explains the checks.", "table", "", 12, []Query{
 			{`max by (check, level) (kubectl_upgrade_preflight_findings)`, ""}}},
 	}},
 	{"Coordinator", []Panel{

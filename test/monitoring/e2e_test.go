@@ -89,7 +89,16 @@ func newWorld(t *testing.T) *world {
 	w.reader = w.token("prometheus-k8s")
 	w.startAlertmanager()
 	w.startPrometheus(address)
+	w.addGate()
 	return w
+}
+
+// addGate adds a gate that asks Prometheus.
+func (w *world) addGate() {
+	w.Helper()
+	patch := fmt.Sprintf(`{"spec":{"gates":[{"name":"alerts","prometheus":{"url":%q,"query":"ALERTS{alertname=\"None\"}","expect":"Empty"}}]}}`, w.prometheus.address)
+	_, err := w.ours.UpgradePolicies.Patch(w.Context(), v1alpha1.PolicyName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	w.must(err)
 }
 
 // startCoordinator starts a coordinator with its ServiceAccount's rights.

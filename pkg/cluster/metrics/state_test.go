@@ -57,6 +57,8 @@ func stateOf(size int) metrics.State {
 		{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionFalse, Reason: "SourceUnavailable", LastTransitionTime: at(2 * time.Hour)},
 		{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue},
 	}
+	s.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "alerts"}, {Name: "new"}}
+	s.Policy.Status.Gates = []v1alpha1.GateStatus{{Name: "alerts", State: v1alpha1.GateClosed, SinceTime: at(time.Minute)}, {Name: "taken-away", State: v1alpha1.GateOpen}}
 	s.Source = fleet.Source{Offers: []fleet.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64"}}}}
 	p := plan.Decide(s, now)
 	p.Findings = []v1alpha1.Finding{{ID: "disk-space", Level: v1alpha1.LevelBlock, Message: "x"}, {ID: "disk-space", Level: v1alpha1.LevelBlock, Message: "y"}, {ID: "capi", Level: v1alpha1.LevelWarn}, {ID: "fluo", Level: v1alpha1.LevelBlock, Ignored: true}}

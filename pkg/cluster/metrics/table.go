@@ -72,6 +72,7 @@ const (
 	scheduleValid    = "schedule_valid"
 	policyAutomatic  = "policy_automatic"
 	policyValid      = "policy_valid"
+	gateState        = "gate_state"
 	sourceReads      = "source_reads_total"
 	sourceLastRead   = "source_last_success_time_seconds"
 	sourceProblem    = "source_problem_start_time_seconds"
@@ -112,6 +113,7 @@ var Table = []Metric{
 	{scheduleValid, Gauge, "", []string{"schedule"}, "1 if the schedule is valid, 0 if it is invalid and closes all windows.", false},
 	{policyAutomatic, Gauge, "", []string{"type"}, "1 if the UpgradePolicy creates upgrades of that type by itself, else 0.", false},
 	{policyValid, Gauge, "", nil, "1 if the UpgradePolicy is valid, else 0.", false},
+	{gateState, Gauge, "", []string{"gate", "state"}, "1 for the state of the policy's gate (Open, Closed, Unknown, also before its first answer), 0 for the others. Absent while it is not asked.", false},
 	{sourceVersions, Gauge, "", nil, "Number of versions that the source of images offers.", false},
 	{sourceProblem, Gauge, "seconds", []string{"reason"}, "When the index of images could not be used any more, as Unix time. Absent: no problem.", false},
 	{sourceLastRead, Gauge, "seconds", nil, "When this replica last read the index without a problem, as Unix time.", false},

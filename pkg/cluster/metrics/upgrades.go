@@ -171,12 +171,28 @@ func (s *scrape) policy() {
 	for _, t := range []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeReboot} {
 		s.flag(policyAutomatic, slices.ContainsFunc(policy.Spec.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == t }), string(t))
 	}
+	if s.Plan.AskGates {
+		s.gates(policy)
+	}
 	conditions := policy.Status.Conditions
 	s.flag(policyValid, !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionValid))
 	s.flag(writesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionWriteFailed))
 	s.flag(noticesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionNoticesFailed))
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReady); ready != nil && ready.Status == metav1.ConditionFalse {
 		s.at(sourceProblem, &ready.LastTransitionTime.Time, ready.Reason)
+	}
+}
+
+// gates adds the last answer of each gate. A policy has 16 gates at most.
+func (s *scrape) gates(policy *v1alpha1.UpgradePolicy) {
+	for i := range policy.Spec.Gates {
+		name, now := policy.Spec.Gates[i].Name, v1alpha1.GateUnknown
+		if answer := policy.GateStatus(name); answer != nil {
+			now = answer.State
+		}
+		for _, state := range []v1alpha1.GateState{v1alpha1.GateOpen, v1alpha1.GateClosed, v1alpha1.GateUnknown} {
+			s.flag(gateState, state == now, name, string(state))
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ type Snapshot struct {
 	RebootManagers []RebootManager `json:"rebootManagers,omitempty"`
 	// Webhooks are the admission webhooks that can block requests.
 	Webhooks []Webhook `json:"webhooks,omitempty"`
+	// HookJobs are the Jobs of hooks, by name. Nil: they were not read.
+	HookJobs map[string]HookJob `json:"hookJobs,omitempty"`
 	// Preflight is the last report of preflight. Nil: there is none.
 	Preflight *Preflight `json:"preflight,omitempty"`
 	// PreflightProblem is why the last preflight run failed.
@@ -166,6 +168,21 @@ type Webhook struct {
 // String returns the webhook's name, and its Service's, for people.
 func (w Webhook) String() string {
 	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
+}
+
+// HookJob is the Job of a hook.
+type HookJob struct {
+	UID string `json:"uid"`
+	// Ended reports whether it succeeded or failed for good.
+	Ended     bool `json:"ended,omitempty"`
+	Succeeded bool `json:"succeeded,omitempty"`
+	// Reason and Message are why it failed.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Deleted reports whether it was deleted before it ended.
+	Deleted bool `json:"deleted,omitempty"`
+	// Problem is why it could not be created. It has no UID then.
+	Problem string `json:"problem,omitempty"`
 }
 
 // FormatTime returns an instant as messages show it: in UTC, to the minute.

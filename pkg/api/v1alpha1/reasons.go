@@ -46,6 +46,8 @@ const (
 	ReasonWebhookBackend        Reason = "WebhookBackend"
 	ReasonExternalGateClosed    Reason = "ExternalGateClosed"
 	ReasonExternalGateUnknown   Reason = "ExternalGateUnknown"
+	ReasonHookRunning           Reason = "HookRunning"
+	ReasonHookFailed            Reason = "HookFailed"
 	ReasonReleased              Reason = "Released"
 	ReasonAbandoned             Reason = "Abandoned"
 	ReasonUpgradeInvalid        Reason = "UpgradeInvalid"

@@ -97,6 +97,13 @@ type UpgradePolicySpec struct {
 	// +optional
 	Gates []Gate `json:"gates,omitempty"`
 
+	// Hooks are Jobs that run before and after nodes and upgrades.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Hooks []Hook `json:"hooks,omitempty"`
+
 	// Notices are the chats and programs that are told about upgrades. None of them ever
 	// holds an upgrade.
 	// +listType=map
@@ -254,6 +261,17 @@ type UpgradePolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Gates []GateStatus `json:"gates,omitempty"`
+
+	// LastHookTurn is the ID of the turn that began last.
+	// +optional
+	LastHookTurn int64 `json:"lastHookTurn,omitempty"`
+
+	// HookTurns are the turns of nodes and upgrades whose hooks have not all ended, or failed.
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=128
+	// +optional
+	HookTurns []HookTurn `json:"hookTurns,omitempty"`
 
 	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
 	// while the API server refuses a write of the coordinator; AutomaticHeld while no

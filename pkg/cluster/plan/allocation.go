@@ -62,7 +62,27 @@ func newAllocation(s *survey, wake *wakeTime) *allocation {
 			a.absentCount++
 		}
 	}
+	a.spendTurns()
 	return a
+}
+
+// spendTurns counts the nodes in service whose hooks have not ended, but for candidates, which count
+// when their verdict is made.
+func (a *allocation) spendTurns() {
+	if a.cluster.hooks == nil {
+		return
+	}
+	for _, t := range a.cluster.hooks.turns {
+		if t.Node == "" || !isOpen(t) {
+			continue
+		}
+		switch n := a.cluster.nodeOf(t); {
+		case n == nil:
+			a.out++
+		case !n.open && !slices.Contains(a.survey.outOfService, n):
+			a.spend(n)
+		}
+	}
 }
 
 // full reports whether the budget is used up.

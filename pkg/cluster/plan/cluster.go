@@ -34,6 +34,7 @@ type cluster struct {
 	snapshotTaken    bool       // etcd has a snapshot for the target, or needs none
 	held             fleet.Hold // the hold of people on the whole upgrade
 	gates            []v1alpha1.Gate
+	hooks            *hooks // nil: there are none
 	webhooks         webhooks
 	checks           checks
 	windows          *windows
@@ -47,7 +48,7 @@ type cluster struct {
 func newCluster(r *reading, t *target) *cluster {
 	c := &cluster{
 		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
-		slots: r.snapshot.Slots, gates: r.policySpec().Gates, apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
+		slots: r.snapshot.Slots, gates: r.policySpec().Gates, hooks: newHooks(r), apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
 	}
 	upgrade := &v1alpha1.ClusterUpgrade{}
 	strategy := upgrade.Resolve(r.policySpec().Strategy)

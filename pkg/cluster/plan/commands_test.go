@@ -158,6 +158,12 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			gate.At = append(gate.At, v1alpha1.GatePoint(point))
 		}
 		s.policy().Spec.Gates = append(s.policy().Spec.Gates, gate)
+	case "hook":
+		return s.addHook(args, option)
+	case "unhook":
+		s.policy().Spec.Hooks = slices.DeleteFunc(s.policy().Spec.Hooks, func(h v1alpha1.Hook) bool { return h.Name == args[0] })
+	case "jobs":
+		s.jobEnds[args[0]] = args[1]
 	case "block":
 		s.policy().Spec.BlockedVersions = append(s.policy().Spec.BlockedVersions, v1alpha1.BlockedVersion{Version: args[0], Reason: strings.Join(args[1:], " ")})
 	case "answer":
@@ -501,6 +507,10 @@ func (s *script) runUntilStable(out *strings.Builder) {
 		p := s.step()
 		if p.Create != nil {
 			fmt.Fprintf(out, "%s creates %s\n", s.now.Format("15:04"), p.Create.Name)
+			unchanged = 0
+		}
+		for _, news := range s.news() {
+			fmt.Fprintf(out, "%s %s\n", s.now.Format("15:04"), news)
 			unchanged = 0
 		}
 		for _, n := range s.Nodes {

@@ -31,15 +31,16 @@ func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
 	for i, n := range s.cluster.candidates {
 		verdicts[i] = a.verdict(n)
 	}
+	a.endTurns()
 	return verdicts, a.missing
 }
 
 // candidates yields each node that may begin or wait, with its index in c.nodes: first
-// the nodes with a reserved slot, then the others, in upgrade order.
+// the nodes with a reserved slot or hooks that have begun, then the others, in upgrade order.
 func (c *cluster) candidates(yield func(int, *node) bool) {
 	for _, promised := range []bool{true, false} {
 		for i, n := range c.nodes {
-			if n.open && (n.lease != nil) == promised && !yield(i, n) {
+			if n.open && (n.lease != nil || c.hooks.of(n) != nil) == promised && !yield(i, n) {
 				return
 			}
 		}
@@ -50,10 +51,16 @@ func (c *cluster) candidates(yield func(int, *node) bool) {
 func (a *allocation) verdict(n *node) verdict {
 	v := verdict{decision: Wait, release: v1alpha1.ReleaseNone, kubeadm: a.survey.kubeadm(n)}
 	hold, slot := a.survey.firstHold(n, false, a.wake), ""
-	if !hold.Holds() {
-		if slot, hold = a.claim(n); a.goesNext(n, hold) {
-			v.release = v1alpha1.ReleaseKubeadmAhead
-		}
+	mayGo := !hold.Holds()
+	if mayGo {
+		slot, hold = a.claim(n)
+		mayGo = !hold.Holds() || hold.Reason == v1alpha1.ReasonNotItsTurn
+	}
+	if hold.Holds() && a.cluster.hooks.of(n) != nil {
+		a.spend(n)
+	}
+	if hold = a.around(n, hold); hold.Holds() && mayGo {
+		v.release = a.ahead(n)
 	}
 	v.hold = hold
 	switch {
@@ -66,14 +73,16 @@ func (a *allocation) verdict(n *node) verdict {
 	return v
 }
 
-// goesNext reports whether kubeadm may run on a worker ahead of its turn: it waits for room in
-// the budget only, and as few nodes go before it as go together.
-func (a *allocation) goesNext(n *node, hold fleet.Hold) bool {
-	if hold.Reason != v1alpha1.ReasonNotItsTurn || n.ControlPlane || a.cluster.target.reboot {
-		return false
+// ahead returns the release of a node that waits for room in the budget or its hooks only: kubeadm may
+// run on a worker ahead of its turn, if as few nodes go before it as go together.
+func (a *allocation) ahead(n *node) v1alpha1.Release {
+	if n.ControlPlane || a.cluster.target.reboot {
+		return v1alpha1.ReleaseNone
 	}
-	a.nextCount++
-	return a.nextCount <= a.cluster.budget
+	if a.nextCount++; a.nextCount > a.cluster.budget {
+		return v1alpha1.ReleaseNone
+	}
+	return v1alpha1.ReleaseKubeadmAhead
 }
 
 // releaseNow returns the release for a node that begins now.

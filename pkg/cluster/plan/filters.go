@@ -90,6 +90,8 @@ var filters = []filter{
 	{all: checksBlock, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
 	{node: checkBlocksNode, groupsSkip: true, question: asks("what did the checks find on the node?", v1alpha1.ReasonPreflight)},
 
+	{all: hookFailed, question: asks("did a hook fail?", v1alpha1.ReasonHookFailed)},
+
 	{node: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
 	{node: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
 	{node: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -62,6 +63,11 @@ type Plan struct {
 	Policy  *v1alpha1.UpgradePolicyStatus `json:"-"`
 	// AskGates asks for answers of the policy's gates, again and again.
 	AskGates bool `json:"-"`
+	// HookTurns and LastHookTurn are what the policy's status should have, and HooksRun reports
+	// whether a Job of a hook is to be waited for.
+	HookTurns    []v1alpha1.HookTurn `json:"-"`
+	LastHookTurn int64               `json:"-"`
+	HooksRun     bool                `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
 	// NeedsPreflight asks for a new report, and PreflightKey is its key. No other node
@@ -177,6 +183,10 @@ func (p *planner) plan() Plan {
 		out.Gates = Gates(p.cluster.reading.snapshot.Policy, p.cluster.target.Spec)
 	}
 	out.AskGates = p.cluster.asksGates()
+	if h := p.cluster.hooks; h != nil {
+		out.HookTurns, out.LastHookTurn = h.store(), h.last
+		out.HooksRun = slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool { return running(t) != nil })
+	}
 	out.Slots = p.cluster.slotPlan(p.verdicts)
 	out.Next = p.next(out.Nodes)
 	return out
@@ -205,6 +215,7 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 			p.wake.at(&overdue)
 		}
 	}
+	p.cluster.hooks.wake(&p.wake)
 	if p.cluster.checks.blocks && !p.cluster.target.hold.Holds() {
 		again := p.cluster.checks.lastReport.At.Add(recheckAfter)
 		p.wake.at(&again)

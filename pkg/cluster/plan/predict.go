@@ -152,13 +152,13 @@ const abortDuration = time.Minute
 // newPrediction returns a prediction that starts with the planner's cluster and verdicts.
 func newPrediction(decided *planner) *prediction {
 	p := &prediction{cluster: decided.cluster.copied(), survey: decided.survey, spans: map[string]span{}}
-	if decided.cluster.target == nil || decided.cluster.target.hold.Holds() {
-		p.cluster.nodes = nil
+	c := p.cluster
+	if c.target == nil || c.target.hold.Holds() || c.hooks.failedHold().Holds() {
+		c.nodes = nil
 		return p
 	}
-	c := p.cluster
 	c.medians() // computed now, while c still has all nodes
-	c.brief, c.checks, c.gates = true, decided.survey.futureChecks(), c.askedGates()
+	c.brief, c.checks, c.gates, c.hooks = true, decided.survey.futureChecks(), c.askedGates(), nil
 	c.writeSlots(decided.cluster.slotPlan(decided.verdicts))
 	for i, n := range decided.cluster.nodes {
 		p.addCurrent(n, decided.verdicts[i])

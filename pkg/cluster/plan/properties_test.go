@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
@@ -60,6 +61,7 @@ type chaos struct {
 	to           string
 	budget       int
 	stale        *plan.Plan
+	staleTurns   []v1alpha1.HookTurn
 	abandoned    map[string]bool // by a person, and not back in service yet
 	abandonments int             // of control planes
 }
@@ -134,9 +136,10 @@ func (c *chaos) disturb(t *rapid.T) {
 		n.Ready = true
 	case "keep plan":
 		p := plan.Decide(c.Snapshot, c.now)
-		c.stale = &p
+		c.stale, c.staleTurns = &p, c.turns()
 	case "stale":
-		if c.stale != nil {
+		// Where turns of hooks have changed since, its first write is refused.
+		if c.stale != nil && cmp.Equal(c.staleTurns, c.turns()) {
 			c.stale.Statuses = nil // a status is applied as a whole, and the next write corrects it
 			c.write(*c.stale)
 		}
@@ -170,6 +173,14 @@ func (c *chaos) disturb(t *rapid.T) {
 			}
 		}
 	}
+}
+
+// turns returns the turns that are stored.
+func (c *chaos) turns() []v1alpha1.HookTurn {
+	if c.Policy == nil {
+		return nil
+	}
+	return c.Policy.Status.HookTurns
 }
 
 // repairAll ends all faults, so that the upgrade can end.

@@ -34,13 +34,19 @@ type sim struct {
 	boots         int
 	created       int // upgrades
 
+	jobEnds    map[string]string // how Jobs end, by hook
+	jobs       int
+	started    []string // the Jobs that were created
+	hookStates map[string]v1alpha1.HookState
+	hookNews   []string
+
 	snapshots int // of etcd
 	// slow makes pulls and snapshots take a step of their own.
 	slow bool
 }
 
 func newSim(start time.Time) *sim {
-	return &sim{Snapshot: fleet.Snapshot{Policy: managing()}, now: start, tick: time.Minute, hung: map[string]bool{}}
+	return &sim{Snapshot: fleet.Snapshot{Policy: managing()}, now: start, tick: time.Minute, hung: map[string]bool{}, jobEnds: map[string]string{}, hookStates: map[string]v1alpha1.HookState{}}
 }
 
 // step runs the coordinator once, and then each agent for one step.
@@ -97,6 +103,7 @@ func (s *sim) write(p plan.Plan) {
 		s.Upgrades = append(s.Upgrades, created)
 	}
 	s.Records = append(s.Records, p.Records...)
+	s.writeTurns(p)
 	if p.Policy != nil {
 		status := &s.policy().Status
 		status.Version, status.Upgrade, status.Images = p.Policy.Version, p.Policy.Upgrade, p.Policy.Images

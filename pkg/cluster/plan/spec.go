@@ -89,9 +89,11 @@ func imageFor(images []v1alpha1.Image, architecture string) *v1alpha1.Image {
 }
 
 // clip shortens a message to the API's limit.
-func clip(message string) string {
-	if len(message) <= maxMessage {
+func clip(message string) string { return shorten(message, maxMessage) }
+
+func shorten(message string, limit int) string {
+	if len(message) <= limit {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
+	return strings.ToValidUTF8(message[:limit-3], "") + "..."
 }

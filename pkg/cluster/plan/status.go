@@ -54,11 +54,11 @@ func (p *planner) reportActive(t *target, out *Plan) {
 	p.setConditions(t, metav1.ConditionUnknown, p.summary())
 }
 
-// finished reports whether every node is up to date and in service, and every apiserver
-// at the version.
+// finished reports whether every node is up to date and in service, every apiserver at the
+// version, and every node's hooks have ended.
 func (p *planner) finished(t *target) bool {
 	return t.Status.TriggerTime != nil && p.cluster.total > 0 && p.survey.oldAPIServer == "" &&
-		t.Status.Nodes.Done == t.Status.Nodes.Total
+		t.Status.Nodes.Done == t.Status.Nodes.Total && p.cluster.hooks.turnsEnded(t)
 }
 
 func (p *planner) success(t *target) fleet.Hold {
@@ -159,12 +159,17 @@ func (p *planner) summary() fleet.Hold {
 		hold.Stays = true
 		return hold
 	}
+	if hold := p.cluster.hooks.failedHold(); hold.Holds() {
+		return hold
+	}
 	active, blocked, waiting, queued := p.firsts()
 	switch {
 	case active >= 0 && p.survey.writeFailed != nil:
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
 		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.cluster.nodes[active].Name)}
+	case p.cluster.hooks.hooksLeft(p.cluster.target).Holds():
+		return p.cluster.hooks.hooksLeft(p.cluster.target)
 	case blocked >= 0 && p.cluster.nodes[blocked].agentGone(p.cluster.now):
 		return p.whyBlocked(blocked)
 	case len(p.cluster.checks.blockAll) > 0:
@@ -175,6 +180,9 @@ func (p *planner) summary() fleet.Hold {
 		return p.whyBlocked(blocked)
 	case queued >= 0:
 		return p.verdicts[queued].hold
+	}
+	if !p.cluster.hooks.turnsEnded(p.cluster.target) {
+		return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after a node are about to run"}
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.survey.notEveryAPIServer()}
 }

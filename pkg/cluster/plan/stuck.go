@@ -194,18 +194,24 @@ func (q queue) retryOf(t *target) *target {
 	return nil
 }
 
-// failedForGood returns how t ends, if a node failed in it and another upgrade retries
-// it.
+// failedForGood returns how t ends, if a node or a hook failed in it and another upgrade
+// retries it.
 func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet.Hold) {
 	next := p.queue.retryOf(t)
-	if next == nil || p.survey.firstFailed == nil || t.Status.TriggerTime == nil {
+	if next == nil || t.Status.TriggerTime == nil {
 		return "", fleet.Hold{}
 	}
 	outcome = v1alpha1.OutcomeFailed
-	if p.survey.firstFailed.status.Step == v1alpha1.StepRolledBack {
-		outcome = v1alpha1.OutcomeRolledBack
+	switch failed := p.survey.firstFailed; {
+	case failed != nil:
+		if hold = failure(failed); failed.status.Step == v1alpha1.StepRolledBack {
+			outcome = v1alpha1.OutcomeRolledBack
+		}
+	case p.cluster.hooks != nil && p.cluster.hooks.retried:
+		hold = fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed"}
+	default:
+		return "", fleet.Hold{}
 	}
-	hold = failure(p.survey.firstFailed)
 	hold.Message = fmt.Sprintf("%s; upgrade %s takes its place", hold.Message, next.Name)
 	return outcome, hold
 }

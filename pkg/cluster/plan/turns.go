@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// idleTurn is how long a node whose hooks have run may be kept from beginning by something else.
+// Then its turn ends, and later it gets another one.
+const idleTurn = time.Minute
+
+// around returns the hold of a candidate with its hooks taken into account: it has that hold without
+// them. It begins the turn of a node that would be released now, and ends one that cannot be used.
+func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
+	h := a.cluster.hooks
+	t := h.of(n)
+	if h == nil || t == nil && hold.Holds() {
+		return hold
+	}
+	if t == nil {
+		if hold = a.beforeUpgrade(); hold.Holds() {
+			return hold
+		}
+		if len(h.turns) >= maxTurns {
+			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
+		}
+		if t = h.begin(a.cluster.target, n, a.survey.releaseNow()); t == nil {
+			return fleet.Hold{}
+		}
+	}
+	if t.Outcome == "" && a.isUsed(t, n, hold) {
+		if n.released() || !n.answered { // its agent may be about to begin
+			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
+		}
+		t.Outcome = v1alpha1.TurnAborted
+		if t.Release == v1alpha1.ReleaseControlPlane && n.kubeadmDone {
+			t.Outcome = v1alpha1.TurnSucceeded
+		}
+	}
+	switch next := nextHook(t); {
+	case hold.Holds(), t.Outcome != "" && next == nil:
+		return hold
+	case t.Outcome != "":
+		return runningHold(t, next, h.reading.now)
+	default:
+		return a.runBefore(t)
+	}
+}
+
+// isUsed reports whether a candidate needs another turn: it has begun in this one, one of its hooks
+// failed, or something else has kept it from beginning for a while.
+func (a *allocation) isUsed(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) bool {
+	h := a.cluster.hooks
+	switch {
+	case !a.cluster.target.isFor(&t.Upgrade), t.TookSlot, n.status.Retry.Attempts != t.Attempts, h.failed(t) != nil:
+		return true
+	case t.Release == v1alpha1.ReleaseControlPlane && !a.survey.pass1:
+		return true
+	case !hold.Holds() || running(t) != nil:
+		return false
+	}
+	idleSince := t.BeginTime.Time
+	for i := range t.Hooks {
+		if end := t.Hooks[i].EndTime; end != nil && end.After(idleSince) {
+			idleSince = end.Time
+		}
+	}
+	end := idleSince.Add(idleTurn)
+	a.wake.at(&end)
+	return !a.cluster.now.Before(end)
+}
+
+// beforeUpgrade returns the hold of the upgrade's own hooks, and begins its turn before its first
+// node. The turn of an upgrade before it has to have ended. Late nodes have none.
+func (a *allocation) beforeUpgrade() fleet.Hold {
+	h, target := a.cluster.hooks, a.cluster.target
+	var own *v1alpha1.HookTurn
+	for _, t := range h.turns {
+		switch {
+		case t.Node != "":
+		case target.isFor(&t.Upgrade):
+			own = t
+		case t.Outcome != "":
+			if next := nextHook(t); next != nil {
+				return runningHold(t, next, h.reading.now)
+			}
+		}
+	}
+	switch {
+	case own == nil && (a.survey.tookSlot || target.forLateNodes):
+		return fleet.Hold{}
+	case own == nil:
+		if own = h.begin(target, nil, ""); own == nil {
+			return fleet.Hold{}
+		}
+	}
+	return a.runBefore(own)
+}
+
+// runBefore starts the next hook before the node, or the upgrade. It returns the hold until all of
+// them have ended.
+func (a *allocation) runBefore(t *v1alpha1.HookTurn) fleet.Hold {
+	h, next := a.cluster.hooks, nextHook(t)
+	if next == nil || !next.When.IsBefore() {
+		return fleet.Hold{}
+	}
+	if next.State == v1alpha1.HookPending {
+		h.start(t, next)
+	}
+	return runningHold(t, next, h.reading.now)
+}
+
+// nextHook returns the hook of the turn that runs, or else the one that is to run next. Nil: there
+// is none.
+func nextHook(t *v1alpha1.HookTurn) *v1alpha1.HookRun {
+	if run := running(t); run != nil {
+		return run
+	}
+	points := []v1alpha1.HookPoint{v1alpha1.BeforeUpgrade, v1alpha1.BeforeNode}
+	switch t.Outcome {
+	case "":
+	case v1alpha1.TurnFailed, v1alpha1.TurnRolledBack:
+		points = []v1alpha1.HookPoint{v1alpha1.OnFailure, v1alpha1.AfterNode, v1alpha1.AfterUpgrade}
+	default:
+		points = []v1alpha1.HookPoint{v1alpha1.AfterNode, v1alpha1.AfterUpgrade}
+	}
+	for _, point := range points {
+		if run := pending(t, point); run != nil {
+			return run
+		}
+	}
+	return nil
+}
+
+// endTurns ends the turns of nodes that are no candidates, and of upgrades that have ended, and starts
+// the hooks after them.
+func (a *allocation) endTurns() {
+	h := a.cluster.hooks
+	if h == nil {
+		return
+	}
+	for _, t := range h.turns {
+		if t.Node == "" {
+			continue
+		}
+		n := a.cluster.nodeOf(t)
+		atWork := n != nil && n.busy()
+		t.TookSlot = t.TookSlot || atWork
+		if t.Outcome == "" {
+			t.Outcome = a.cluster.turnOutcome(n)
+		}
+		if !atWork || n.failed() || n.abandoned != nil {
+			h.runAfter(t)
+		}
+	}
+	for _, t := range h.turns {
+		if t.Node != "" {
+			continue
+		}
+		t.TookSlot = t.TookSlot || a.cluster.target.isFor(&t.Upgrade) && a.survey.tookSlot
+		if !slices.ContainsFunc(h.turns, func(other *v1alpha1.HookTurn) bool {
+			return other.Node != "" && other.Upgrade == t.Upgrade && isOpen(other)
+		}) {
+			h.runAfter(t)
+		}
+	}
+}
+
+// runAfter starts the next hook of a turn that has ended, and skips those that are not to run.
+func (h *hooks) runAfter(t *v1alpha1.HookTurn) {
+	if t.Outcome == "" || running(t) != nil {
+		return
+	}
+	if next := nextHook(t); next != nil && hasBegun(t) {
+		h.start(t, next)
+		return
+	}
+	for i := range t.Hooks {
+		if t.Hooks[i].State == v1alpha1.HookPending {
+			t.Hooks[i].State = v1alpha1.HookSkipped
+		}
+	}
+}
+
+// hasBegun reports whether a hook of the turn has run, or what it is about has begun.
+func hasBegun(t *v1alpha1.HookTurn) bool {
+	return t.TookSlot || t.Outcome == v1alpha1.TurnSucceeded ||
+		slices.ContainsFunc(t.Hooks, func(run v1alpha1.HookRun) bool { return run.StartTime != nil })
+}
+
+// nodeOf returns the node whose turn it is. Nil: it was deleted.
+func (c *cluster) nodeOf(t *v1alpha1.HookTurn) *node {
+	for _, n := range c.nodes {
+		if n.Name == t.Node && n.UID == t.NodeUID {
+			return n
+		}
+	}
+	return nil
+}
+
+// turnOutcome returns how the turn of a node that is no candidate has ended; empty: it has not.
+func (c *cluster) turnOutcome(n *node) v1alpha1.HookOutcome {
+	switch {
+	case n == nil:
+		return v1alpha1.TurnDeleted
+	case n.abandoned != nil:
+		return v1alpha1.TurnAbandoned
+	case n.failed() && n.status.Step == v1alpha1.StepRolledBack:
+		return v1alpha1.TurnRolledBack
+	case n.failed():
+		return v1alpha1.TurnFailed
+	case n.open || n.busy() || n.released():
+		return ""
+	case n.upToDate:
+		return v1alpha1.TurnSucceeded
+	}
+	return v1alpha1.TurnAborted
+}
+
+// upgradeOutcome returns how the upgrade of a turn has ended; empty: it has not.
+func (r *reading) upgradeOutcome(t *v1alpha1.HookTurn) v1alpha1.HookOutcome {
+	for i := range r.snapshot.Upgrades {
+		if u := &r.snapshot.Upgrades[i]; string(u.UID) == t.Upgrade.UID {
+			return v1alpha1.HookOutcome(u.Status.Outcome)
+		}
+	}
+	return v1alpha1.TurnDeleted
+}
+
+// hookFailed holds every node after a hook has failed, and while the upgrade is being replaced by the
+// one that retries it.
+func hookFailed(s *survey, _ *node) fleet.Hold {
+	h := s.cluster.hooks
+	if h != nil && h.retried && !s.cluster.target.forLateNodes {
+		return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed, and a person has retried it now"}
+	}
+	return h.failedHold()
+}
+
+// hooksLeft returns the hold of an upgrade whose nodes have hooks that run, or that are to run.
+func (h *hooks) hooksLeft(target *target) fleet.Hold {
+	if h == nil {
+		return fleet.Hold{}
+	}
+	for _, t := range h.turns {
+		if t.Node == "" || !target.isFor(&t.Upgrade) {
+			continue
+		}
+		if next := nextHook(t); next != nil {
+			return runningHold(t, next, h.reading.now)
+		}
+	}
+	return fleet.Hold{}
+}
+
+// turnsEnded reports whether every node's turn of the upgrade has ended, and no failed hook holds
+// nodes.
+func (h *hooks) turnsEnded(target *target) bool {
+	return h == nil || !h.failedHold().Holds() && !slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool {
+		return t.Node != "" && target.isFor(&t.Upgrade) && isOpen(t)
+	})
+}

@@ -36,8 +36,8 @@ func TestServerAccepts(t *testing.T) {
 	}
 	manifests := built(t, allComponents(t)...)
 
-	// A dry run creates neither the namespace nor the kinds that later objects need.
-	kubectl(t, config, "apply", "--server-side", "-f", root+"/manifests/namespace.yaml")
+	// A dry run creates neither the namespaces nor the kinds that later objects need.
+	kubectl(t, config, "apply", "--server-side", "-f", root+"/manifests/namespace.yaml", "-f", root+"/manifests/hooks/namespace.yaml")
 	kubectl(t, config, "apply", "--server-side", "-k", root+"/manifests/crd")
 	for name, text := range map[string]string{"manifests": manifests, "chart": text} {
 		text = withoutOperator(text)

@@ -3,6 +3,7 @@ package rights_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -177,6 +178,9 @@ func (i *identity) try(t *testing.T, r try) answer {
 	case "MAY":
 		return i.may(t, r)
 	}
+	if r.at == hookJobs {
+		body = strings.Replace(body, `"UID"`, fmt.Sprintf("%q", i.admin.uidOfOwner(t, body)), 1)
+	}
 	code, message := i.send(t, method, r, body)
 	switch {
 	case code < 300:
@@ -192,6 +196,21 @@ func (i *identity) try(t *testing.T, r try) answer {
 	}
 	t.Fatalf("%s: %s %s: %d: %s", i.name, method, r.at, code, message)
 	return answer{}
+}
+
+// uidOfOwner returns the UID of the CronJob that a Job is of.
+func (i *identity) uidOfOwner(t *testing.T, job string) string {
+	t.Helper()
+	var object struct{ Metadata metav1.ObjectMeta }
+	_ = json.Unmarshal([]byte(job), &object)
+	if len(object.Metadata.OwnerReferences) == 0 {
+		return ""
+	}
+	code, text := i.send(t, http.MethodGet, try{at: "/apis/batch/v1/namespaces/kubectl-upgrade-hooks/cronjobs/" + object.Metadata.OwnerReferences[0].Name}, "")
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatalf("%d: %v: %s", code, err, text)
+	}
+	return string(object.Metadata.UID)
 }
 
 func (i *identity) send(t *testing.T, method string, r try, body string) (code int, message string) {

@@ -43,6 +43,15 @@ var groups = []group{
 		create("create a DaemonSet", apps+"/namespaces/kube-system/daemonsets",
 			`{"metadata":{"name":"x"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"x"}]}}}}`),
 	}},
+	{"Jobs of hooks", []try{
+		create("start a CronJob that its owner lets the coordinator start", hookJobs, job("allowed", "c:1")),
+		create("run something else than that CronJob", hookJobs, job("allowed", "evil:1")),
+		create("start another CronJob", hookJobs, job("other", "c:1")),
+		create("create a Job of no CronJob", hookJobs, `{"metadata":{"name":"new"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"c:1"}]}}}}`),
+		read("read the Jobs of hooks", hookJobs),
+		read("read the CronJobs of hooks", "/apis/batch/v1/namespaces/kubectl-upgrade-hooks/cronjobs"),
+		change("change a CronJob of a hook", "/apis/batch/v1/namespaces/kubectl-upgrade-hooks/cronjobs/allowed", `{"metadata":{"labels":{"x":"y"}}}`),
+	}},
 	{"Nodes", []try{
 		read("read all Nodes", core+"/nodes"),
 		read("read its own Node", core+"/nodes/worker-1"),
@@ -163,6 +172,13 @@ var groups = []group{
 		create("write an event in `default`, where those of Nodes are", core+"/namespaces/default/events", event("default")),
 		create("write an event in kube-system", core+"/namespaces/kube-system/events", event("kube-system")),
 	}},
+}
+
+const hookJobs = "/apis/batch/v1/namespaces/kubectl-upgrade-hooks/jobs"
+
+// job is a Job of a CronJob in world_test.go. identity.try puts the CronJob's UID in.
+func job(cronJob, image string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"new","ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":%q,"uid":"UID","controller":true}]},"spec":{"activeDeadlineSeconds":60,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":%q}]}}}}`, cronJob, image)
 }
 
 const pod = `{"metadata":{"name":"new"},"spec":{"serviceAccountName":"coordinator","containers":[{"name":"c","image":"x"}]}}`

@@ -96,6 +96,27 @@ apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: UpgradePolicy
 metadata: {name: cluster}
 ---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: allowed, namespace: kubectl-upgrade-hooks}
+spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "c:1"}]}}}}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: other, namespace: kubectl-upgrade-hooks}
+spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "c:1"}]}}}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: start-allowed, namespace: kubectl-upgrade-hooks}
+rules: [{apiGroups: [batch], resources: [cronjobs], resourceNames: [allowed], verbs: [get, start]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: start-allowed, namespace: kubectl-upgrade-hooks}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: start-allowed}
+subjects: [{kind: ServiceAccount, name: coordinator, namespace: kubectl-upgrade}]
+---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: web, namespace: default}
@@ -227,6 +248,7 @@ func awaitPolicies(t *testing.T, config *rest.Config) {
 		{as(t, config, "coordinator", coordinatorAccount, "system:serviceaccounts"), try{do: "DELETE", at: leases + "/held-by-2"}},
 		{kubernetesEditor(t, config), try{do: "DELETE", at: leases + "/held-by-2"}},
 		{kubernetesEditor(t, config), token("", "kubectl-upgrade", "coordinator")},
+		{coordinator(t, config), create("", hookJobs, job("allowed", "evil:1"))},
 	} {
 		refused := func() bool { return probe.by.try(t, probe.try).answer == byPolicy }
 		for i := 0; !refused(); i++ {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/hook"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -59,6 +60,7 @@ type Coordinator struct {
 	clockAhead func() time.Duration
 	askGate    func(context.Context, v1alpha1.Gate) gate.Answer
 	gates      *gate.Keeper
+	hooks      *hook.Keeper
 
 	holders   map[fleet.Owner]holder // the nodes that hold slots
 	holdersAt time.Time              // when that was noted
@@ -101,7 +103,7 @@ type Clients struct {
 // New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
-		requirePolicy: clients.RequirePolicy,
+		requirePolicy: clients.RequirePolicy, hooks: hook.NewKeeper(clients.Kube.BatchV1(), clients.Ours, clients.Log),
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
 		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
@@ -210,27 +212,39 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		s.Source = c.offers.follow(policy.Spec.Source)
 		s.Policy = observePolicy(policy, s, c.failing, now)
 		noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
+		var err error
+		if s.HookJobs, err = c.hooks.Read(ctx, policy, now); err != nil {
+			c.log.Error("the Jobs of hooks cannot be read", "error", err)
+		}
 	}
 	reaps := c.noteHolders(s, now)
 	p := c.planWithChecks(ctx, s, now)
-	var noticesAgain *time.Time
+	var noticesAgain, hooksAgain *time.Time
 	if s.Policy != nil {
+		s.Policy.Status.HookTurns, s.Policy.Status.LastHookTurn = p.HookTurns, p.LastHookTurn
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
 		c.followGates(policy, p)
 		noticesAgain = c.noteNotices(&s, &p, now)
+		if p.HooksRun {
+			hooksAgain = ptr.To(now.Add(hook.Pause))
+		}
 	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
 	c.readForMissing(p.Statuses)
 	carryErr := c.carryOut(ctx, &s, policy, p)
+	var hooksErr error
+	if policy != nil { // as it is stored
+		hooksErr = c.hooks.Write(ctx, policy, now)
+	}
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
-	err := errors.Join(policyErr, carryErr, scheduleErr)
+	err := errors.Join(policyErr, carryErr, hooksErr, scheduleErr)
 	c.noteFailures(policy, err)
 	var clockAgain *time.Time
 	if s.ClockAhead != 0 {
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
-	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain), err
+	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain), err
 }
 
 // followGates has the policy's gates asked while the plan needs them.
@@ -262,7 +276,7 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 //   - A NodeUpgrade's spec names an upgrade once the upgrade's status is written, with
 //     the images that were fixed.
 //   - No node is released before each release and reservation is taken back that the plan
-//     takes back.
+//     takes back, and before the turns of hooks are stored.
 func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	stored := index(s.NodeUpgrades)
 	withdrawErr := errors.Join(c.withdrawReleases(ctx, stored, p.Nodes), c.withdrawSlots(ctx, p.Slots.Withdraw))

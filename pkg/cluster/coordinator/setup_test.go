@@ -44,7 +44,7 @@ func FreshServer(t *testing.T) *rest.Config {
 	t.Parallel()
 	return apitest.Fresh(t, func(config *rest.Config) {
 		apitest.InstallCRDs(t, config)
-		for _, manifests := range [][]string{{"-f", "../../../manifests/namespace.yaml"}, {"-k", "../../../manifests/coordinator"}} {
+		for _, manifests := range [][]string{{"-f", "../../../manifests/namespace.yaml"}, {"-k", "../../../manifests/coordinator"}, {"-k", "../../../manifests/hooks"}} {
 			if out, err := apitest.Kubectl(t, config, append([]string{"apply"}, manifests...)...).CombinedOutput(); err != nil {
 				t.Fatalf("kubectl apply %s: %v\n%s", manifests, err, out)
 			}

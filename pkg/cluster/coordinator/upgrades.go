@@ -45,6 +45,9 @@ func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, poli
 	if policyErr != nil && p.Policy != nil {
 		lacking[p.Policy.Upgrade.UID] = true
 	}
+	if policyErr != nil && p.Target != nil && !equality.Semantic.DeepEqual(policy.Status.HookTurns, p.HookTurns) {
+		lacking[string(p.Target.UID)] = true // its nodes are not released before their hooks' turns are stored
+	}
 	ready := slices.DeleteFunc(slices.Clone(p.Statuses), func(w plan.UpgradeStatus) bool { return lacking[w.UID] })
 	unwritten, statusErr := c.writeStatuses(ctx, s.Upgrades, ready)
 	maps.Copy(unwritten, lacking)

@@ -46,16 +46,19 @@ type Facts struct {
 	RebootManagers []fleet.RebootManager
 
 	// GateRights are rights that the coordinator lacks for the policy's gates.
-	GateRights []GateRight
+	GateRights []Lack
+	// HookRights are what the coordinator lacks to start the policy's hooks.
+	HookRights []Lack
 
 	// Unread is what could not be read, one sentence each.
 	Unread []string
 }
 
-// GateRight is a right that the coordinator lacks for a gate: the gate stays closed.
-type GateRight struct {
+// Lack is something that the coordinator lacks for a gate, which stays closed, or for a hook, which
+// cannot be started.
+type Lack struct {
 	Message string // a sentence
-	Grant   string // a command that grants it
+	Advice  string // what to do, such as a command that grants a right
 }
 
 // Workloads are what runs on the cluster.

@@ -58,6 +58,11 @@ var otherChecks = []Entry{
 		"Grant the right as docs/gates.md shows.",
 	},
 	{
+		"hook-rights", warns,
+		"a hook of the UpgradePolicy cannot be started: its CronJob is missing or not suspended, or the coordinator may not start it",
+		"See the section Hooks of docs/gates.md.",
+	},
+	{
 		"soft-reboot", warns,
 		"the method is SoftReboot, and a node reboots instead: it cannot soft-reboot, or its operating system asks for a reboot",
 		"Nothing has to be done, but such a node takes as long as its firmware and kernel do. A soft reboot takes systemd 256 or later.",
@@ -77,8 +82,10 @@ func (c *checker) checkOthers() {
 	for _, m := range c.RebootManagers {
 		c.checkManager(m)
 	}
-	for _, right := range c.GateRights {
-		c.add(v1alpha1.Finding{ID: "gate-rights", Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName}, Message: right.Message, Advice: right.Grant})
+	for id, lacks := range map[string][]Lack{"gate-rights": c.GateRights, "hook-rights": c.HookRights} {
+		for _, lack := range lacks {
+			c.add(v1alpha1.Finding{ID: id, Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName}, Message: lack.Message, Advice: lack.Advice})
+		}
 	}
 	var locksmiths, machines, refreshed []*node
 	unmasked := map[string][]*node{}

@@ -28,9 +28,13 @@ func otherScenes() []scene {
 			want: []string{"Block reboot-manager RebootManager/rebooter"}},
 		{check: "reboot-manager", name: "there is none"},
 		{check: "gate-rights", name: "one is missing", alter: func(f *preflight.Facts) {
-			f.GateRights = []preflight.GateRight{{Message: "Gate database needs StatefulSet of apps/v1, which the coordinator may not read.", Grant: "kubectl apply"}}
+			f.GateRights = []preflight.Lack{{Message: "Gate database needs StatefulSet of apps/v1, which the coordinator may not read.", Advice: "kubectl apply"}}
 		}, want: []string{"Warn gate-rights UpgradePolicy/cluster"}},
 		{check: "gate-rights", name: "none is missing"},
+		{check: "hook-rights", name: "one is missing", alter: func(f *preflight.Facts) {
+			f.HookRights = []preflight.Lack{{Message: "Hook leave needs CronJob kubectl-upgrade-hooks/leave, which does not exist.", Advice: "Create it."}}
+		}, want: []string{"Warn hook-rights UpgradePolicy/cluster"}},
+		{check: "hook-rights", name: "none is missing"},
 		{check: "sysupdate-timer", name: "a drop-in", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/kubernetes.conf"}
 		}, want: []string{"Warn sysupdate-timer"}},

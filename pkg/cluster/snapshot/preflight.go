@@ -36,7 +36,7 @@ func ReadPreflight(ctx context.Context, c Clients, upgrade v1alpha1.ClusterUpgra
 	}
 	var others sync.WaitGroup
 	for _, read := range []func(){
-		r.readManagers, r.readKubeletConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs, r.readGateRights,
+		r.readManagers, r.readKubeletConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs, r.readGateRights, r.readHookRights,
 	} {
 		others.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)

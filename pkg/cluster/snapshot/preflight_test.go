@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/hook"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -300,6 +302,53 @@ func TestReaderKnowsWebhooks(t *testing.T) {
 	}
 }
 
+// TestHookRights checks that what keeps a hook from being started is found, with what to do.
+func TestHookRights(t *testing.T) {
+	w := newWorld(t)
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Spec.Hooks = []v1alpha1.Hook{
+		{Name: "leave", When: v1alpha1.BeforeNode, CronJob: "lb"}, {Name: "join", When: v1alpha1.AfterNode, CronJob: "lb"},
+		{Name: "absent", When: v1alpha1.BeforeUpgrade, CronJob: "absent"}, {Name: "runs", When: v1alpha1.AfterUpgrade, CronJob: "runs"},
+	}
+	w.must(w.clients(w.config).Ours.UpgradePolicies.Apply(t.Context(), policy, "test", ""))
+	w.must(w.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.HooksNamespace}}, metav1.CreateOptions{}))
+	for name, suspend := range map[string]bool{"lb": true, "runs": false} {
+		template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "x"}}}}
+		cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.CronJobSpec{Schedule: "0 0 1 1 *", Suspend: &suspend, JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}}}}
+		w.must(w.kube.BatchV1().CronJobs(v1alpha1.HooksNamespace).Create(t.Context(), cron, metav1.CreateOptions{}))
+	}
+	read := func() []preflight.Lack {
+		t.Helper()
+		facts, err := snapshot.ReadPreflight(t.Context(), w.clients(w.config), upgrade(), nil)
+		w.must(nil, err)
+		return facts.HookRights
+	}
+	lacks := func(hookName, cronJob string) preflight.Lack {
+		return preflight.Lack{Message: fmt.Sprintf("Hook %s needs CronJob kubectl-upgrade-hooks/%s, which the coordinator may not start.", hookName, cronJob), Advice: "Its owner lets it: " + hook.Grant(cronJob)}
+	}
+	if diff := cmp.Diff([]preflight.Lack{lacks("leave", "lb"), lacks("absent", "absent"), lacks("runs", "runs")}, read()); diff != "" {
+		t.Errorf("without rights, -want +got:\n%s", diff)
+	}
+	for _, name := range []string{"lb", "absent", "runs"} {
+		for command := range strings.SplitSeq(hook.Grant(name), " && ") {
+			if out, err := apitest.Kubectl(t, w.config, strings.Fields(command)[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", command, err, out)
+			}
+		}
+	}
+	want := []preflight.Lack{
+		{Message: "Hook absent needs CronJob kubectl-upgrade-hooks/absent, which does not exist.", Advice: "Create it with spec.suspend: true, or delete the Role that lets the coordinator start it."},
+		{Message: "CronJob kubectl-upgrade-hooks/runs of hook runs also runs by its schedule, and is not started.", Advice: "Set its spec.suspend to true."},
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // the API server watches the roles
+		if diff := cmp.Diff(want, read()); diff == "" {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("with rights, -want +got:\n%s", diff)
+		}
+	}
+}
+
 // TestGateRights checks that what the coordinator may not read for gates is found, with a command that
 // grants it. The API server authorizes by RBAC.
 func TestGateRights(t *testing.T) {
@@ -326,13 +375,13 @@ func TestGateRights(t *testing.T) {
 		w.must(nil, err)
 		return facts
 	}
-	want := []preflight.GateRight{
-		{Message: "Gate one needs StatefulSet of apps/v1, which the coordinator may not read.", Grant: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-statefulsets.apps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: ["apps"], resources: [statefulsets], verbs: [get, list]}]}' | kubectl apply -f -`},
-		{Message: "Gate all needs ConfigMap of v1, which the coordinator may not read.", Grant: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-configmaps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list]}]}' | kubectl apply -f -`},
-		{Message: "Gate secret needs Secret kubectl-upgrade/token, which the coordinator may not read.", Grant: "With Helm, add it to the value secrets; otherwise: kubectl -n kubectl-upgrade create role coordinator-secret-token --verb=get --resource=secrets --resource-name=token && kubectl -n kubectl-upgrade create rolebinding coordinator-secret-token --role=coordinator-secret-token --serviceaccount=kubectl-upgrade:coordinator"},
+	want := []preflight.Lack{
+		{Message: "Gate one needs StatefulSet of apps/v1, which the coordinator may not read.", Advice: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-statefulsets.apps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: ["apps"], resources: [statefulsets], verbs: [get, list]}]}' | kubectl apply -f -`},
+		{Message: "Gate all needs ConfigMap of v1, which the coordinator may not read.", Advice: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-configmaps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list]}]}' | kubectl apply -f -`},
+		{Message: "Gate secret needs Secret kubectl-upgrade/token, which the coordinator may not read.", Advice: "With Helm, add it to the value secrets; otherwise: kubectl -n kubectl-upgrade create role coordinator-secret-token --verb=get --resource=secrets --resource-name=token && kubectl -n kubectl-upgrade create rolebinding coordinator-secret-token --role=coordinator-secret-token --serviceaccount=kubectl-upgrade:coordinator"},
 	}
 	for _, right := range want[:2] {
-		_, manifest, _ := strings.Cut(right.Grant, "'")
+		_, manifest, _ := strings.Cut(right.Advice, "'")
 		manifest, _, _ = strings.Cut(manifest, "'")
 		w.must(nil, yaml.UnmarshalStrict([]byte(manifest), &rbacv1.ClusterRole{}))
 	}

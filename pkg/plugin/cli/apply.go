@@ -91,7 +91,7 @@ a person to continue; 4 --timeout was exceeded.`,
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
 	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil, "Do not wait for the UpgradePolicy's gate NAME: NAME=REASON, which is recorded. It needs the verb ignore-gates. May be given several times.")
-	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one.")
+	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one, which also runs failed hooks again.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
 	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))

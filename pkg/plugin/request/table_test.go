@@ -75,6 +75,20 @@ func failed(u *v1alpha1.ClusterUpgrade) {
 	}
 }
 
+func hookHasFailed(u *v1alpha1.ClusterUpgrade) {
+	failed(u)
+	for i := range u.Status.Conditions {
+		u.Status.Conditions[i].Reason = string(v1alpha1.ReasonHookFailed)
+	}
+}
+
+// withFailedHook adds a failed hook of the first upgrade.
+func withFailedHook(s fleet.Snapshot) fleet.Snapshot {
+	turn := v1alpha1.HookTurn{Upgrade: s.Upgrades[0].Reference(), Node: "w-9", Hooks: []v1alpha1.HookRun{{Name: "leave", State: v1alpha1.HookFailed}}}
+	s.Policy.Status.HookTurns = append(s.Policy.Status.HookTurns, turn)
+	return s
+}
+
 func ended(outcome v1alpha1.Outcome) func(*v1alpha1.ClusterUpgrade) {
 	return func(u *v1alpha1.ClusterUpgrade) {
 		triggered(u)
@@ -137,13 +151,15 @@ func TestRequest(t *testing.T) {
 		"a Reboot lets a version go first":                {cluster(upgrade("reboot", triggered)), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
 		"and does so without the index":                   {unread(cluster(upgrade("reboot", triggered), upgrade("v1.34.5"))), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
 		"a Reboot that a node works for":                  {work(cluster(upgrade("reboot", triggered))), Upgrade{Version: "v1.34.5"}, "ClusterUpgrade reboot has not ended and comes before it; this plan leaves that out. | creates v1.34.5"},
-		"another has failed":                              {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.10"}, "error: ClusterUpgrade v1.34.5 has a failed node (node w-1 failed) and is still active, so this one would wait behind it: fix that, or add --retry to replace it"},
+		"another has failed":                              {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.10"}, "error: ClusterUpgrade v1.34.5 has failed (node w-1 failed) and is still active, so this one would wait behind it: fix that, or add --retry to replace it"},
 		"another has failed, retry":                       {work(cluster(upgrade("v1.34.5", failed), upgrade("v1.35.4"))), Upgrade{Version: "v1.34.10", Retry: true}, "creates v1.34.10 retryOf v1.34.5"},
 		"the same has failed":                             {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
 		"the same has failed, retry":                      {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
 		"the retry again":                                 {work(cluster(upgrade("v1.34.5-old", failed), upgrade("v1.34.5", retryOf("v1.34.5-old")))), Upgrade{Version: "v1.34.5", Retry: true}, "is v1.34.5 It waits until ClusterUpgrade v1.34.5-old has ended."},
 		"the retry again, without the flag":               {work(cluster(upgrade("v1.34.5-old", failed), upgrade("v1.34.5", retryOf("v1.34.5-old")))), Upgrade{Version: "v1.34.5"}, "is v1.34.5 It waits until ClusterUpgrade v1.34.5-old has ended."},
 		"retry of one that has not failed":                {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and has not failed; leave out --retry to follow it"},
+		"a hook has failed, retry":                        {cluster(upgrade("v1.34.5", hookHasFailed)), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
+		"a hook of a late node has failed, retry":         {withFailedHook(cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeSucceeded)))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
 		"retry of nothing":                                {cluster(), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: no upgrade to v1.34.5 has failed"},
 		"the last one was rolled back":                    {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeRolledBack))), Upgrade{Version: "v1.34.5"}, "error: the last upgrade to v1.34.5, v1.34.5, ended: RolledBack: see `kubectl upgrade history v1.34.5`, and add --retry to start again"},
 		"the last one, retry":                             {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeFailed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},

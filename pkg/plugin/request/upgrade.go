@@ -118,10 +118,12 @@ func (r Upgrade) retryOf(s fleet.Snapshot, to version.Version, at time.Time) (st
 			return active.Name, nil
 		}
 		_, message := active.Status.Explain()
-		return "", fmt.Errorf("ClusterUpgrade %s has a failed node (%s) and is still active, so this one would wait behind it: fix that, or add --retry to replace it", active.Name, message)
+		return "", fmt.Errorf("ClusterUpgrade %s has failed (%s) and is still active, so this one would wait behind it: fix that, or add --retry to replace it", active.Name, message)
 	}
 	last := lastTo(s.Upgrades, to)
 	switch failed := last != nil && (last.Status.Outcome == v1alpha1.OutcomeFailed || last.Status.Outcome == v1alpha1.OutcomeRolledBack); {
+	case last != nil && r.Retry && hookFailed(s.Policy, last):
+		return last.Name, nil
 	case failed && r.Retry:
 		return last.Name, nil
 	case failed:
@@ -132,10 +134,17 @@ func (r Upgrade) retryOf(s fleet.Snapshot, to version.Version, at time.Time) (st
 	return "", nil
 }
 
-// hasFailed reports whether a node failed in the upgrade, so that it does not go on.
+// hasFailed reports whether a node or a hook failed in the upgrade, so that it does not go on.
 func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 	reason, _ := u.Status.Explain()
-	return u.Status.Stalled() && reason == v1alpha1.ReasonNodeFailed
+	return u.Status.Stalled() && (reason == v1alpha1.ReasonNodeFailed || reason == v1alpha1.ReasonHookFailed)
+}
+
+// hookFailed reports whether a hook of the upgrade failed, such as that of a node that joined late.
+func hookFailed(policy *v1alpha1.UpgradePolicy, u *v1alpha1.ClusterUpgrade) bool {
+	return policy != nil && slices.ContainsFunc(policy.Status.HookTurns, func(t v1alpha1.HookTurn) bool {
+		return t.Upgrade.UID == string(u.UID) && slices.ContainsFunc(t.Hooks, func(run v1alpha1.HookRun) bool { return run.State == v1alpha1.HookFailed })
+	})
 }
 
 // lastTo returns the upgrade to that version that ended last. Nil: there is none.

@@ -1,0 +1,182 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+)
+
+// Pause is how soon Jobs are read again while a hook runs.
+const Pause = 2 * time.Second
+
+// keptFor is how long a Job is kept after its end. A coordinator that was stopped meanwhile does not
+// create it a second time.
+const keptFor = 5 * time.Minute
+
+// restPause is how soon Jobs are read again while no hook runs, until all are gone.
+const restPause = time.Minute
+
+// Keeper reads and writes the Jobs of hooks. It is used by one goroutine.
+type Keeper struct {
+	jobs     typedbatchv1.BatchV1Interface
+	log      *slog.Logger
+	policies kube.Kind[*v1alpha1.UpgradePolicy, *v1alpha1.UpgradePolicyList]
+	read     []batchv1.Job
+	readAt   time.Time
+	problems map[string]string // why Jobs could not be created, by name
+}
+
+// NewKeeper returns a Keeper that has read nothing.
+func NewKeeper(jobs typedbatchv1.BatchV1Interface, ours *kube.Kinds, log *slog.Logger) *Keeper {
+	return &Keeper{jobs: jobs, log: log, policies: ours.UpgradePolicies, problems: map[string]string{}}
+}
+
+// Read returns the Jobs of hooks. Nil: there is no need to, or they cannot be read now.
+func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) (map[string]fleet.HookJob, error) {
+	// While a hook runs, the Jobs have to be newer than the policy: one that is missing is gone.
+	runs := running(policy)
+	rests := len(k.read) > 0 || len(policy.Spec.Hooks) > 0 && k.readAt.IsZero()
+	if len(runs) > 0 || rests && now.Sub(k.readAt) >= restPause {
+		list, err := k.jobs.Jobs(v1alpha1.HooksNamespace).List(ctx, metav1.ListOptions{LabelSelector: Label})
+		if err != nil {
+			return nil, fmt.Errorf("reading the Jobs of hooks: %w", err)
+		}
+		k.read, k.readAt = list.Items, now
+	}
+	if k.readAt.IsZero() {
+		return nil, nil
+	}
+	jobs := make(map[string]fleet.HookJob, len(k.read))
+	for i := range k.read {
+		jobs[k.read[i].Name], _ = state(&k.read[i])
+	}
+	for name, problem := range k.problems {
+		if _, there := jobs[name]; !there && runs[name] {
+			jobs[name] = fleet.HookJob{Problem: problem}
+		} else {
+			delete(k.problems, name)
+		}
+	}
+	return jobs, nil
+}
+
+// running returns the names of the Jobs of the hooks that run, as stored.
+func running(policy *v1alpha1.UpgradePolicy) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range policy.Status.HookTurns {
+		for _, run := range t.Hooks {
+			if run.State == v1alpha1.HookRunning {
+				names[run.Job] = true
+			}
+		}
+	}
+	return names
+}
+
+// Write creates the Jobs of the hooks that run according to the stored policy, and lets those go that
+// ended some time ago. What keeps a Job from being created is in the next Read.
+func (k *Keeper) Write(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) error {
+	for i := range policy.Status.HookTurns {
+		t := &policy.Status.HookTurns[i]
+		for j := range t.Hooks {
+			run := &t.Hooks[j]
+			there := slices.ContainsFunc(k.read, func(job batchv1.Job) bool { return job.Name == run.Job })
+			if run.State != v1alpha1.HookRunning || run.JobUID != "" || there || run.GivesUp() && now.After(run.Deadline()) {
+				continue
+			}
+			if err := k.create(ctx, t, run); err != nil {
+				k.problems[run.Job] = explain(run, err)
+				k.log.Warn("the Job of a hook cannot be created", "hook", run.Name, "job", run.Job, "problem", k.problems[run.Job])
+			} else {
+				delete(k.problems, run.Job)
+			}
+			k.readAt = time.Time{} // the next Read sees it
+		}
+	}
+	return k.letGo(ctx, policy, now)
+}
+
+// create creates the Job of a hook. The policy is read again before: the one that is known may be old,
+// and the Job may have been created, have ended and be gone.
+func (k *Keeper) create(ctx context.Context, t *v1alpha1.HookTurn, run *v1alpha1.HookRun) error {
+	policy, err := k.policies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the UpgradePolicy: %w", err)
+	}
+	if !running(policy)[run.Job] {
+		return nil
+	}
+	from, err := k.jobs.CronJobs(v1alpha1.HooksNamespace).Get(ctx, run.CronJob, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := check(from); err != nil {
+		return err
+	}
+	_, err = k.jobs.Jobs(v1alpha1.HooksNamespace).Create(ctx, newJob(from, t, run), metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	k.log.Info("a hook begins", "hook", run.Name, "when", run.When, "node", t.Node, "upgrade", t.Upgrade.Name, "job", run.Job)
+	return nil
+}
+
+// explain returns why a Job could not be created, with what to do, in one line.
+func explain(run *v1alpha1.HookRun, err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("CronJob %s/%s does not exist", v1alpha1.HooksNamespace, run.CronJob)
+	case apierrors.IsForbidden(err) && (strings.HasPrefix(text, "cronjobs") || strings.Contains(text, "may not start")):
+		return fmt.Sprintf("the coordinator may not start CronJob %s (%s); `%s`, by its owner, lets it", run.CronJob, text, Grant(run.CronJob))
+	}
+	return text
+}
+
+// Grant returns the command by which a CronJob's owner lets the coordinator start it.
+func Grant(cronJob string) string {
+	const command = "kubectl -n NAMESPACE create role start-CRONJOB --verb=get,start --resource=cronjobs.batch --resource-name=CRONJOB && kubectl -n NAMESPACE create rolebinding start-CRONJOB --role=start-CRONJOB --serviceaccount=OURS:coordinator"
+	return strings.NewReplacer("NAMESPACE", v1alpha1.HooksNamespace, "CRONJOB", cronJob, "OURS", v1alpha1.Namespace).Replace(command)
+}
+
+// letGo removes our finalizer from Jobs that ended some time ago, and for which no end is waited for.
+func (k *Keeper) letGo(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) error {
+	runs := running(policy)
+	var problems []error
+	for i := range k.read {
+		job := &k.read[i]
+		_, ended := state(job)
+		if ended == nil || now.Sub(*ended) < keptFor || runs[job.Name] || !slices.Contains(job.Finalizers, Finalizer) {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == Finalizer })
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion, "finalizers": others}})
+		if err != nil {
+			return err
+		}
+		_, err = k.jobs.Jobs(v1alpha1.HooksNamespace).Patch(ctx, job.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			problems = append(problems, fmt.Errorf("removing the finalizer of Job %s: %w", job.Name, err))
+		}
+		k.readAt = time.Time{}
+	}
+	return errors.Join(problems...)
+}

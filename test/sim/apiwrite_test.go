@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +66,11 @@ func (a *api) mergePatch(by string, k key, patch tree) (*stored, error) {
 	}
 	t := merged(clone(before.tree).(tree), patch)
 	keepMetadata(before.tree, t)
+	finalizers := func(t tree) int { list, _ := metadata(t)["finalizers"].([]any); return len(list) }
+	if metadata(t)["deletionTimestamp"] != nil && finalizers(before.tree) > 0 && finalizers(t) == 0 {
+		a.remove(by, k)
+		return before, nil
+	}
 	return a.put(by, k, t), nil
 }
 
@@ -137,6 +143,20 @@ func (a *api) delete(by string, k key, options metav1.DeleteOptions) error {
 		if err := precondition(k, before, uid, version); err != nil {
 			return err
 		}
+	}
+	return a.deleteObject(by, k)
+}
+
+// deleteObject deletes an object, or waits until its finalizers are removed.
+func (a *api) deleteObject(by string, k key) error {
+	before := a.objects[k]
+	if finalizers, _ := metadata(before.tree)["finalizers"].([]any); len(finalizers) > 0 {
+		t := clone(before.tree).(tree)
+		if metadata(t)["deletionTimestamp"] == nil {
+			metadata(t)["deletionTimestamp"] = a.now().UTC().Format(time.RFC3339)
+			a.put(by, k, t)
+		}
+		return nil
 	}
 	a.remove(by, k)
 	return nil

@@ -174,7 +174,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/late.go", "if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {", "if late == nil || late.Name != \"\" {"},
 	}},
 	{"a failed upgrade goes on beside the one that retries it", []edit{
-		{"pkg/cluster/plan/stuck.go", "if next == nil || p.survey.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
+		{"pkg/cluster/plan/stuck.go", "if next == nil || t.Status.TriggerTime == nil {", "if next == nil || next.Name != \"\" || t.Status.TriggerTime == nil {"},
 	}},
 	{"a dead kubelet is believed to be Ready", []edit{
 		{"pkg/node/machine/observation.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
@@ -200,6 +200,26 @@ var bugs = []bug{
 	}},
 	{"an upgrade that ignores one gate ignores all", []edit{
 		{"pkg/api/v1alpha1/gates.go", "return g.Name == name })", "return g.Name != \"\" })"},
+	}},
+	{"a node does not wait for the hook before it", []edit{
+		{"pkg/cluster/plan/turns.go", "\t\th.start(t, next)\n\t}\n\treturn runningHold", "\t\th.start(t, next)\n\t}\n\tif t.Node != \"\" {\n\t\treturn fleet.Hold{}\n\t}\n\treturn runningHold"},
+	}},
+	{"the hook after a node runs only if the node succeeded", []edit{
+		{"pkg/cluster/plan/turns.go", "if next := nextHook(t); next != nil && hasBegun(t) {", "if next := nextHook(t); next != nil && hasBegun(t) && t.Outcome != v1alpha1.TurnAborted {"},
+	}},
+	{"a node whose hook after it runs does not count as out of service", []edit{
+		{"pkg/cluster/plan/allocation.go", "\ta.spendTurns()\n", ""},
+	}},
+	{"a hook whose Job was lost runs again", []edit{
+		{"pkg/cluster/plan/hooks.go", "\t\th.end(run, v1alpha1.HookFailed, \"JobGone\", \"its Job was deleted, and what came of it is not known\")\n", "\t\trun.JobUID = \"\"\n"},
+	}},
+	{"a Job is created before it is stored that its hook runs", []edit{
+		{"pkg/cluster/coordinator/coordinator.go", "hooksErr = c.hooks.Write(ctx, policy, now)", "hooksErr = c.hooks.Write(ctx, s.Policy, now)"},
+		{"pkg/cluster/hook/keeper.go", "if !running(policy)[run.Job] {", "if policy == nil {"},
+	}},
+	{"the hook after a node runs while the node may still begin", []edit{
+		{"pkg/cluster/plan/turns.go", "if n.released() || !n.answered { // its agent may be about to begin", "if n.Name == \"\" {"},
+		{"pkg/cluster/plan/turns.go", "if !atWork || n.failed() || n.abandoned != nil {", "{"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{
 		{"pkg/cluster/plan/checks.go", "a.cluster.now.Sub(k.lastReport.At) < freshFor {", "(a.cluster.now.Sub(k.lastReport.At) < freshFor || a.survey.firstFailed != nil) {"},

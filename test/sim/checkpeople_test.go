@@ -62,6 +62,7 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkPolicy(a, "takes a slot")
 	w.checkClock(a, "takes a slot")
 	w.checkGates(a)
+	w.checkHooks(a)
 	u := w.upgradeOf(a)
 	if u != nil && u.Status.Outcome != "" && n.controlPlane {
 		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)

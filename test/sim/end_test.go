@@ -47,6 +47,9 @@ func (w *world) settled() bool {
 			return false
 		}
 	}
+	if w.script.Hooks && !w.hooksEnded() {
+		return false
+	}
 	if w.retriedGoesOn() != nil || !w.decidedAt.After(w.since["repaired"]) {
 		return false
 	}
@@ -83,6 +86,7 @@ func (w *world) checkEnd() {
 		w.broken("retry", "upgrade %s goes on, a node failed in it, and another upgrade retries it: %s", u.Name, w.describe())
 	}
 	w.checkConditionsEnd()
+	defer w.checkHooksEnd()
 	if w.steps = 0; !w.settled() {
 		w.broken("liveness", "nothing has settled %s after the last fault: %s", settleLimit, w.describe())
 		return

@@ -74,6 +74,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.Gates {
 			return
 		}
+	case v1alpha1.ReasonHookFailed:
+		if s.Hooks {
+			return
+		}
 	case v1alpha1.ReasonPolicyMissing:
 		if w.livePolicy() == nil || w.now().Sub(w.since["policy"]) < grace {
 			return

@@ -51,6 +51,8 @@ func (w *world) inject(f fault) {
 		w.injectPolicy(f)
 	case "close gate", "lose gate", "remove gates", "ignore gate":
 		w.injectGate(f)
+	case "job fails", "job hangs", "lose jobs", "delete cron job", "remove hooks":
+		w.injectHook(f)
 	case "leave pool", "switch node", "observe":
 		w.injectSwitch(f)
 	case "publish", "request patch", "request reboot", "retry", "approve", "budget":
@@ -133,6 +135,7 @@ func (w *world) repair() {
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	w.createPolicy()
 	w.openGates()
+	w.endHookFaults()
 	w.endSwitches()
 	for _, n := range w.nodes {
 		w.setHold(n, false)

@@ -36,6 +36,9 @@ func (w *world) newPolicy() tree {
 	if w.script.Gates {
 		spec["gates"] = newGates()
 	}
+	if w.script.Hooks {
+		spec["hooks"] = newHooks(w.script.HooksContinue)
+	}
 	if w.script.Automatic {
 		patch, reboot := tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}
 		if w.script.Seed%2 == 0 {
@@ -93,6 +96,8 @@ func (w *world) injectPolicy(f fault) {
 		})
 	case "delete policy":
 		w.api.remove("admin", policyKey)
+		clear(w.hooked.set) // the turns were in its status
+		clear(w.hooked.clears)
 		w.since["no policy"], w.policyDeleted = w.now(), true
 		w.until(f, w.createPolicy)
 	}

@@ -111,6 +111,8 @@ func (w *world) wrote(by string, k key, before, after *stored) {
 		w.checkNodeUpgrade(by, k, before, after)
 	case "clusterupgrades":
 		w.checkUpgrade(by, before, after)
+	case "jobs":
+		w.wroteJob(k, before, after)
 	case "pods":
 		if after != nil && metadata(after.tree)["deletionTimestamp"] != nil && (before == nil || metadata(before.tree)["deletionTimestamp"] == nil) {
 			w.endPod(k, text(child(after.tree, "spec"), "nodeName"))

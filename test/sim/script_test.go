@@ -32,6 +32,8 @@ type script struct {
 	GroupLimit             int               // of group a; 0: none
 	Approvals              bool              // the upgrade and its group a need one
 	Gates                  bool              // the UpgradePolicy has gates
+	Hooks                  bool              // the UpgradePolicy has hooks
+	HooksContinue          int               // those of newHooks that hold no node after they have failed, a bit for each
 	Automatic              bool              // the UpgradePolicy has automatic patches and Reboots
 	Broken                 map[string]string // node to what is wrong with the new image on it
 	Soft                   map[string]string // node to what is wrong with its soft reboots
@@ -60,7 +62,7 @@ type fault struct {
 var clusterWide = []string{
 	"stop coordinator", "second coordinator", "api down", "delete lease", "clear lease", "garble lease", "unlabel lease",
 	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding", "observe",
-	"publish", "request patch", "request reboot", "retry", "approve", "join", "budget", "edit strategy", "edit source", "delete policy", "remove gates",
+	"publish", "request patch", "request reboot", "retry", "approve", "join", "budget", "edit strategy", "edit source", "delete policy", "remove gates", "remove hooks", "lose jobs", "delete cron job",
 }
 
 func (f fault) String() string {
@@ -93,8 +95,8 @@ func (s script) has(kind string) bool {
 }
 
 func (s script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, hooks %t (continue %05b), window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

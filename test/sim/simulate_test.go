@@ -53,7 +53,7 @@ func newWorld(s script, verbose bool) *world {
 		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), turns: newTurns(), log: discard, verbose: verbose,
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, since: map[string]time.Time{}, explained: map[string]bool{},
-		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{},
+		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
 	}
 	w.api.onWrite, w.recorded.entered = w.wrote, w.entered
 	for _, name := range s.nodes() {
@@ -64,6 +64,7 @@ func newWorld(s script, verbose bool) *world {
 	}
 	w.policy = w.newPolicy()
 	w.createPolicy()
+	w.createCronJob()
 	w.api.put("admin", key{"configmaps", "kube-system", "kubeadm-config"}, tree{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},
 	})

@@ -42,16 +42,17 @@ type world struct {
 	policy                  tree                          // the spec that people want the UpgradePolicy to have
 	policyDeleted           bool                          // it was deleted, and is not there again
 	gates                   map[string]v1alpha1.GateState // what they are answered with, by name
-	edited                  map[string]editedLease        // by the slot's name
-	since                   map[string]time.Time          // when people began to hold something, by what
-	decidedAt               time.Time                     // when the last plan began that knew everything
-	explained               map[string]bool               // nodes that may fail, because of a fault; or all
-	snapshots               map[string]int                // of etcd, by the upgrade's UID
-	fixed                   map[string]string             // the digest fixed at the trigger, by the upgrade's UID
-	foreign                 map[string]bool               // nodes that a person cordoned
-	lastHolder              map[string]string             // of each Lease
-	specChangedAt           map[string]time.Time          // when the spec of a NodeUpgrade changed
-	recreatedAt             time.Time                     // when a ClusterUpgrade was created or deleted
+	hooked                  hooked
+	edited                  map[string]editedLease // by the slot's name
+	since                   map[string]time.Time   // when people began to hold something, by what
+	decidedAt               time.Time              // when the last plan began that knew everything
+	explained               map[string]bool        // nodes that may fail, because of a fault; or all
+	snapshots               map[string]int         // of etcd, by the upgrade's UID
+	fixed                   map[string]string      // the digest fixed at the trigger, by the upgrade's UID
+	foreign                 map[string]bool        // nodes that a person cordoned
+	lastHolder              map[string]string      // of each Lease
+	specChangedAt           map[string]time.Time   // when the spec of a NodeUpgrade changed
+	recreatedAt             time.Time              // when a ClusterUpgrade was created or deleted
 	begins                  int
 	repaired                bool
 

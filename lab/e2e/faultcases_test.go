@@ -92,7 +92,7 @@ var faults = []fault{
 	{name: "slot-unlabelled", what: "the slot's Lease loses its label", at: steps{draining, settling}, inject: patchSlot(`{"metadata":{"labels":null}}`)},
 	{name: "slot-given-away", what: "the slot's Lease names w3 as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotTo("w3"), lasts: 20 * time.Second},
 	{name: "slot-given-on", what: "the slot's Lease names w2, which waits for its turn, as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotTo("w2"), lasts: 20 * time.Second},
-	{name: "slot-unreadable", what: "the slot's Lease names a holder that cannot be parsed; later it is deleted", lostSlot: true, at: steps{settling},
+	{name: "slot-unreadable", what: "the slot's Lease names a holder that cannot be parsed; later it is deleted", lostSlot: true, at: steps{rebooting},
 		inject: patchSlot(`{"spec":{"holderIdentity":"nonsense"}}`), says: says{"w2", v1alpha1.ReasonNoSlot, "delete the Lease"},
 		heal: kubectl("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
 	{name: "nodeupgrade-deleted", what: "w1's NodeUpgrade is deleted", at: steps{locking, draining, rebooting, settling}, inject: kubectl("delete", "nodeupgrade", "w1")},

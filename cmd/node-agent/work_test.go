@@ -17,7 +17,7 @@ func TestEveryVerbHasItsFunction(t *testing.T) {
 		}
 	}
 	if len(table) != len(verb.Table) {
-		t.Errorf("%d verbs have a function, and %d are in hostverb.Table", len(table), len(verb.Table))
+		t.Errorf("%d verbs have a function, and %d are in verb.Table", len(table), len(verb.Table))
 	}
 }
 

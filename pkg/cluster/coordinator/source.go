@@ -60,7 +60,11 @@ func (o *offers) follow(wanted v1alpha1.ImageSource) fleet.Source {
 		o.readSoon()
 	}
 	last := o.last.Load()
-	if last == nil || last.source.URL != wanted.URL || last.source.Keyring != wanted.Keyring || last.source.Insecure != wanted.Insecure {
+	same := wanted
+	if last != nil {
+		same.IntervalSeconds = last.source.IntervalSeconds // what the source offers does not depend on it
+	}
+	if last == nil || last.source != same {
 		return fleet.Source{Problem: fleet.Hold{
 			Reason:  v1alpha1.ReasonSourceUnavailable,
 			Message: fmt.Sprintf("the index of %s has not been read yet", wanted.URL),

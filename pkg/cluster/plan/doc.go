@@ -31,6 +31,7 @@
 //	            measured durations, and a summary of all nodes
 //	filters     why a node may not begin, in one table (filters.go)
 //	allocation  the claims, the only place where slots, budget and backends are spent
+//	turns       the hooks around nodes and upgrades: which run next (hooks.go, turns.go)
 //	verdicts    the decision for each node, and why a release is withdrawn (decide.go)
 //	plan        what to write: NodeUpgrade.spec, the upgrades' statuses, records, Leases, and what
 //	            to create

@@ -77,7 +77,8 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 	return mirror, nil
 }
 
-// classify classifies a pod that does not stay.
+// classify classifies a pod that does not stay. findEvicted of package preflight makes the same choice
+// from what the coordinator knows.
 func (s *selection) classify(pod corev1.Pod) {
 	behavior := s.rules.Behavior(&pod)
 	switch {

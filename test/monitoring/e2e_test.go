@@ -60,6 +60,7 @@ func TestRealPrometheus(t *testing.T) {
 	second := w.startCoordinator()
 	t.Run("dashboard", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkDashboard() })
 	t.Run("failover", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkFailover(second) })
+	t.Run("silences", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkSilences(second) })
 }
 
 func newWorld(t *testing.T) *world {

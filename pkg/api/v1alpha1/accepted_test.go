@@ -71,6 +71,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch, minAgeSeconds: 0, noticeSeconds: 2592000, minIntervalSeconds: 31536000}, {type: Reboot, noticeSeconds: 0, minIntervalSeconds: 0}], historyLimit: 1, nodeSelector: "+everySelector+"}")},
 		{"UpgradePolicy", named("cluster", "spec: {source: {url: 'http://mirror.example:8080/k/', insecure: true, intervalSeconds: 1, keyring: '-----BEGIN PGP PUBLIC KEY BLOCK-----'}}")},
 		{"UpgradePolicy", named("cluster", "spec: {strategy: "+everyStrategy+"}")},
+		{"UpgradePolicy", named("cluster", "spec: {silences: [{name: a, url: 'https://alertmanager.monitoring.svc:9093/am', caSecret: ca, tokenSecret: token, matchers: [{name: instance, value: '{node}:9100'}, {name: cluster, value: prod}]}]}")},
 		{"UpgradePolicy", named("cluster", "spec: {notices: [{name: chat, urlSecret: chat.example}, {name: 1-2, urlSecret: b, events: [Announced, Began, NodeFailed, Stalled, Waiting, Ended], template: '{{.Text}}'}]}")},
 
 		{"ClusterUpgrade", "spec: {version: v1.34.4}"},

@@ -110,4 +110,7 @@ const (
 	// ConditionNoticesFailed of an UpgradePolicy is present, and True, while a notice cannot
 	// be sent.
 	ConditionNoticesFailed = "NoticesFailed"
+	// ConditionSilencesFailed of an UpgradePolicy is present, and True, while an Alertmanager does
+	// not take a silence.
+	ConditionSilencesFailed = "SilencesFailed"
 )

@@ -112,6 +112,14 @@ type UpgradePolicySpec struct {
 	// +optional
 	Notices []Notice `json:"notices,omitempty"`
 
+	// Silences has Alertmanagers silence a node's alerts while it is being upgraded. None of
+	// them ever holds an upgrade.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	// +optional
+	Silences []Silence `json:"silences,omitempty"`
+
 	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and their
 	// ClusterUpgrades if the coordinator created them.
 	// +kubebuilder:default=20
@@ -277,7 +285,8 @@ type UpgradePolicyStatus struct {
 	// while the API server refuses a write of the coordinator; AutomaticHeld while no
 	// automatic patch can be chosen, as parts of the cluster run different minors, or an automatic
 	// upgrade waits for minIntervalSeconds;
-	// NoticesFailed while a notice cannot be sent.
+	// NoticesFailed while a notice cannot be sent; SilencesFailed while an Alertmanager does not
+	// take a silence.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/silence"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -37,14 +38,15 @@ const manager = "coordinator"
 
 // Coordinator is one replica.
 type Coordinator struct {
-	kube    kubernetes.Interface
-	ours    *kube.Kinds
-	slots   *slot.Slots
-	reader  *snapshot.Reader
-	offers  *offers
-	notices *notice.Sender
-	events  record.EventRecorder
-	log     *slog.Logger
+	kube     kubernetes.Interface
+	ours     *kube.Kinds
+	slots    *slot.Slots
+	reader   *snapshot.Reader
+	offers   *offers
+	notices  *notice.Sender
+	silences *silence.Keeper
+	events   record.EventRecorder
+	log      *slog.Logger
 	// requirePolicy is Clients.RequirePolicy.
 	requirePolicy bool
 	// writers is how many NodeUpgrades are written at a time.
@@ -130,11 +132,12 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if policy := reader.Policy(); policy != nil {
 		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
 	}
-	c.notices = c.newSender(planAgain)
+	c.notices, c.silences = c.newSender(planAgain), c.newSilences(planAgain)
 	var beside sync.WaitGroup
 	beside.Go(func() { c.offers.poll(ctx) })
 	beside.Go(func() { c.gates.Run(ctx) })
 	beside.Go(func() { c.notices.Run(ctx) })
+	beside.Go(func() { c.silences.Run(ctx) })
 	go func() {
 		<-ctx.Done()
 		queue.ShutDown()
@@ -225,6 +228,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
 		c.followGates(policy, p)
 		noticesAgain = c.noteNotices(&s, &p, now)
+		c.noteSilences(s, now)
 		if p.HooksRun {
 			hooksAgain = ptr.To(now.Add(hook.Pause))
 		}

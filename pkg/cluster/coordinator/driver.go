@@ -28,7 +28,7 @@ func NewDriver(clients Clients) (*Driver, error) {
 		return nil, err
 	}
 	c.reader, c.queue, c.writers = reader, ignored{}, 1
-	c.offers, c.notices = newOffers(c.log, c.metrics, func() {}), c.newSender(func() {})
+	c.offers, c.notices, c.silences = newOffers(c.log, c.metrics, func() {}), c.newSender(func() {}), c.newSilences(func() {})
 	d := &Driver{coordinator: c}
 	c.gates = gate.NewKeeper(c.askGate, func() {}, func() time.Time { return d.now })
 	return d, nil

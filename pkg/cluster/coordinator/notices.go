@@ -74,24 +74,31 @@ func prediction(s *fleet.Snapshot, u *v1alpha1.ClusterUpgrade, now time.Time) st
 	return notice.Prediction(first.Name, last.Name, first.PredictedStart, predicted.PredictedEnd)
 }
 
-// noteTroubles sets the condition that says which notices cannot be sent, and records an event when
-// that begins. After a change of leader the condition stays until this replica has tried each.
+// noteTroubles sets the condition that says which notices cannot be sent.
 func (c *Coordinator) noteTroubles(policy *v1alpha1.UpgradePolicy, now time.Time) {
 	troubles, allTried := c.notices.Troubles()
-	before := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionNoticesFailed)
-	switch {
-	case len(troubles) == 0 && (allTried || before == nil || before.ObservedGeneration != policy.Generation):
-		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionNoticesFailed)
-		return
-	case len(troubles) == 0:
-		return
+	reason, message := "", ""
+	if len(troubles) > 0 {
+		reason, message = notice.Message(troubles)
 	}
-	reason, message := notice.Message(troubles)
-	if before == nil {
-		c.record("UpgradePolicy", policy, corev1.EventTypeWarning, v1alpha1.ConditionNoticesFailed, message)
+	c.noteTrouble(policy, v1alpha1.ConditionNoticesFailed, reason, message, allTried, now)
+}
+
+// noteTrouble sets a condition of the policy that is present while it has a reason, and records an event
+// when that begins. After a change of leader the condition stays until this replica has tried all.
+func (c *Coordinator) noteTrouble(policy *v1alpha1.UpgradePolicy, condition, reason, message string, allTried bool, now time.Time) {
+	before := meta.FindStatusCondition(policy.Status.Conditions, condition)
+	switch {
+	case reason == "" && (allTried || before == nil || before.ObservedGeneration != policy.Generation):
+		meta.RemoveStatusCondition(&policy.Status.Conditions, condition)
+		return
+	case reason == "":
+		return
+	case before == nil:
+		c.record("UpgradePolicy", policy, corev1.EventTypeWarning, condition, message)
 	}
 	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+		Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
 	})
 }

@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/web"
 )
 
 // Answer is what a gate's question was answered with.
@@ -48,7 +48,7 @@ type Clients struct {
 // NewClients returns the clients of the coordinator's account.
 func NewClients(access *rest.Config, secrets typedcorev1.SecretsGetter) (Clients, error) {
 	bounded := rest.CopyConfig(access)
-	bounded.Wrap(func(base http.RoundTripper) http.RoundTripper { return boundedTransport{base: base} })
+	bounded.Wrap(web.Bounded)
 	objects, err := dynamic.NewForConfig(bounded)
 	if err != nil {
 		return Clients{}, fmt.Errorf("making a client of the objects of gates: %w", err)
@@ -60,9 +60,6 @@ func NewClients(access *rest.Config, secrets typedcorev1.SecretsGetter) (Clients
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
 	return Clients{Objects: objects, Mapper: mapper, Secrets: secrets}, nil
 }
-
-// maxBytes is the most that is read of an answer.
-const maxBytes = 4 << 20
 
 // Ask asks a gate.
 func (c Clients) Ask(ctx context.Context, g v1alpha1.Gate) Answer {

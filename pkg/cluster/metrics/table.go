@@ -81,6 +81,7 @@ const (
 	preflightTime    = "preflight_time_seconds"
 	notices          = "notices_total"
 	noticesFailed    = "notices_failed"
+	silencesFailed   = "silences_failed"
 )
 
 // Table lists all metrics. docs/monitoring.md is generated from it.
@@ -122,6 +123,7 @@ var Table = []Metric{
 	{preflightTime, Gauge, "seconds", nil, "When the checks last ran for the active upgrade, as Unix time.", false},
 	{writesFailed, Gauge, "", nil, "1 while the API server refuses a write of the coordinator, which the UpgradePolicy's condition WriteFailed names; else 0.", false},
 	{noticesFailed, Gauge, "", nil, "1 while a notice cannot be sent, which the UpgradePolicy's condition NoticesFailed names; else 0.", false},
+	{silencesFailed, Gauge, "", nil, "1 while an Alertmanager does not take a silence, which the UpgradePolicy's condition SilencesFailed names; else 0.", false},
 	{notices, Counter, "", []string{"notice", "result"}, "Number of attempts to send a notice: Sent, Failed, and events that were GivenUp after an hour.", false},
 	{plans, Counter, "", []string{"result"}, "Number of plans that this replica carried out: OK, Conflict (an object changed, planned again), Failed (a write failed).", false},
 	{lastPlan, Gauge, "seconds", nil, "When the last plan was made, as Unix time: the fleet's metrics are as of then.", false},

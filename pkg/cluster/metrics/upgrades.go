@@ -178,6 +178,7 @@ func (s *scrape) policy() {
 	s.flag(policyValid, !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionValid))
 	s.flag(writesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionWriteFailed))
 	s.flag(noticesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionNoticesFailed))
+	s.flag(silencesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionSilencesFailed))
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReady); ready != nil && ready.Status == metav1.ConditionFalse {
 		s.at(sourceProblem, &ready.LastTransitionTime.Time, ready.Reason)
 	}

@@ -120,6 +120,7 @@ var problemConditions = []struct {
 	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
 	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
 	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue},
+	{v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue},
 }
 
 func policyOf(p *v1alpha1.UpgradePolicy) *Policy {

@@ -34,7 +34,7 @@ func (w *world) checkSilences(coordinator *exec.Cmd) {
 	w.must(err)
 	var first silence
 	eventually(w.T, func() string {
-		active := w.silences("active")
+		active := w.silences()
 		if len(active) != 1 || !strings.Contains(active[0].Comment, "node w1 ") {
 			return fmt.Sprintf("active silences: %+v, want one of w1", active)
 		}
@@ -59,7 +59,7 @@ func (w *world) checkSilences(coordinator *exec.Cmd) {
 	w.must(coordinator.Process.Kill())
 	_ = coordinator.Wait()
 	awaitFor(w.T, 4*time.Minute, func() string {
-		active := w.silences("active")
+		active := w.silences()
 		if len(active) != 1 || active[0].ID != first.ID || !active[0].EndsAt.After(first.EndsAt) {
 			return fmt.Sprintf("active silences: %+v, want %s extended", active, first.ID)
 		}
@@ -71,7 +71,7 @@ func (w *world) checkSilences(coordinator *exec.Cmd) {
 	w.setStep("w1", v1alpha1.StepWaiting)
 	began = time.Now()
 	awaitFor(w.T, 10*time.Second, func() string {
-		if active := w.silences("active"); len(active) > 0 {
+		if active := w.silences(); len(active) > 0 {
 			return fmt.Sprintf("active silences: %+v, want none", active)
 		}
 		return ""
@@ -81,7 +81,7 @@ func (w *world) checkSilences(coordinator *exec.Cmd) {
 	// The coordinator is killed, and nobody takes over.
 	w.setStep("w1", v1alpha1.StepDraining)
 	awaitFor(w.T, 30*time.Second, func() string {
-		if active := w.silences("active"); len(active) != 1 {
+		if active := w.silences(); len(active) != 1 {
 			return fmt.Sprintf("active silences: %+v, want one", active)
 		}
 		return ""
@@ -90,7 +90,7 @@ func (w *world) checkSilences(coordinator *exec.Cmd) {
 	_ = third.Wait()
 	began = time.Now()
 	awaitFor(w.T, 5*time.Minute+15*time.Second, func() string {
-		if active := w.silences("active"); len(active) > 0 {
+		if active := w.silences(); len(active) > 0 {
 			return fmt.Sprintf("active silences: %+v, want none", active)
 		}
 		return ""
@@ -112,14 +112,15 @@ func awaitFor(t *testing.T, limit time.Duration, check func() string) {
 	}
 }
 
-func (w *world) silences(state string) (list []silence) {
+// silences returns those that are active.
+func (w *world) silences() (list []silence) {
 	w.Helper()
 	var all []silence
 	if code, body := get(w.T, w.alertmanager+"/api/v2/silences", "", &all); code != http.StatusOK {
 		w.Fatal(body)
 	}
 	for _, one := range all {
-		if one.Status.State == state {
+		if one.Status.State == "active" {
 			list = append(list, one)
 		}
 	}

@@ -34,7 +34,9 @@ func newAlertmanager(t *testing.T) *alertmanager {
 		case a.refuses:
 			http.Error(w, "no space left", http.StatusInternalServerError)
 		case r.Method == http.MethodPost:
-			var s struct{ Matchers []struct{ Name, Value string } }
+			var s struct {
+				Matchers []struct{ Name, Value string }
+			}
 			_ = json.NewDecoder(r.Body).Decode(&s)
 			node := s.Matchers[1].Value
 			a.active[node], a.all = true, append(a.all, node)

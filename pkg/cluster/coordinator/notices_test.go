@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,13 @@ func (c *chat) refuse(refuses bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.refuses = refuses
+}
+
+// messages returns what it got.
+func (c *chat) messages() []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Clone(c.got)
 }
 
 // has returns how many messages contain the text.
@@ -142,7 +150,7 @@ func TestNotices(t *testing.T) {
 	})
 	for text, want := range map[string]int{"staging: Upgrade " + upgradeName + "": len(c.records()), "began": 1, "ended: Succeeded": 1, "ends: Ended Succeeded": 1} {
 		if got := room.has(text); got != want {
-			t.Errorf("%d messages with %q, want %d: %q", got, text, want, room.got)
+			t.Errorf("%d messages with %q, want %d: %q", got, text, want, room.messages())
 		}
 	}
 	for _, r := range c.records() {
@@ -191,7 +199,7 @@ func TestNoticesThatCannotBeSent(t *testing.T) {
 	c.eventually(func() string {
 		found := condition()
 		if room.has("ended: Succeeded") == 0 || found == nil || found.Reason != "NotSent" || !strings.HasPrefix(found.Message, "notice wrong: its template cannot be used: it does not parse") {
-			return fmt.Sprintf("with the Role: %q, the condition is %+v", room.got, found)
+			return fmt.Sprintf("with the Role: %q, the condition is %+v", room.messages(), found)
 		}
 		return ""
 	})
@@ -249,7 +257,7 @@ func TestAutomaticPatchIsAnnounced(t *testing.T) {
 	c.index.offer("v1.34.3", "v1.34.4")
 	c.eventually(func() string {
 		if room.has("is announced: no node begins before") == 0 {
-			return fmt.Sprintf("the chat got %q", room.got)
+			return fmt.Sprintf("the chat got %q", room.messages())
 		}
 		return ""
 	})
@@ -261,7 +269,7 @@ func TestAutomaticPatchIsAnnounced(t *testing.T) {
 	starts := fleet.FormatTime(u.Spec.StartTime.Time)
 	for _, want := range []string{"no node begins before " + starts + "; node cp1 is expected to be the first, at ", ", and node w1 the last, back at ", "`kubectl upgrade suspend v1.34.4`"} {
 		if room.has(want) != 1 {
-			t.Errorf("no message with %q: %q", want, room.got)
+			t.Errorf("no message with %q: %q", want, room.messages())
 		}
 	}
 	if _, message := u.Status.Explain(); message != "upgrade v1.34.4 is announced, and starts "+starts {

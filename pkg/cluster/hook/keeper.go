@@ -146,7 +146,8 @@ func explain(run *v1alpha1.HookRun, err error) string {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("CronJob %s/%s does not exist", v1alpha1.HooksNamespace, run.CronJob)
 	case apierrors.IsForbidden(err) && (strings.HasPrefix(text, "cronjobs") || strings.Contains(text, "may not start")):
-		return fmt.Sprintf("the coordinator may not start CronJob %s (%s); `%s`, by its owner, lets it", run.CronJob, text, Grant(run.CronJob))
+		// The command comes first: the end of a long message is cut off.
+		return fmt.Sprintf("the coordinator may not start CronJob %s; `%s`, by its owner, lets it (%s)", run.CronJob, Grant(run.CronJob), text)
 	}
 	return text
 }

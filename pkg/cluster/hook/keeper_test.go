@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,7 +10,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -219,6 +222,16 @@ func TestKeeper(t *testing.T) {
 	w.must(NewKeeper(w.coordinator.BatchV1(), w.ours, slog.New(slog.DiscardHandler)).Write(t.Context(), policy, w.now))
 	if left := w.jobs(); len(left) != 0 {
 		t.Error("an old policy had the Job created again")
+	}
+}
+
+// TestExplainShowsTheCommand checks that the command is not in the part of the message that is cut off.
+func TestExplainShowsTheCommand(t *testing.T) {
+	name := strings.Repeat("a", 40)
+	why := errors.New(`User "system:serviceaccount:kubectl-upgrade:coordinator" cannot get resource "cronjobs" in API group "batch" in the namespace "kubectl-upgrade-hooks"`)
+	got := explain(&v1alpha1.HookRun{CronJob: name}, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, name, why))
+	if limit := 509; !strings.Contains(got[:min(limit, len(got))], Grant(name)) {
+		t.Errorf("the first %d bytes lack the command: %s", limit, got)
 	}
 }
 

@@ -21,6 +21,13 @@ import (
 // maxTurns is how many turns there may be at a time.
 const maxTurns = 128
 
+// The API's limits on a hook's message, and on its reason and the version before. One text that is too
+// long would keep the whole status from being written.
+const (
+	maxHookMessage = 512
+	maxHookText    = 64
+)
+
 // hooks are the turns, as they change while a plan is made. Nil, as in a prediction, has none.
 type hooks struct {
 	reading *reading
@@ -68,7 +75,7 @@ func (h *hooks) note(run *v1alpha1.HookRun) {
 	}
 	jobs := h.reading.snapshot.HookJobs
 	job, known := jobs[run.Job]
-	run.Message = job.Problem
+	run.Message = shorten(job.Problem, maxHookMessage)
 	switch {
 	case job.UID != "" && run.JobUID != "" && job.UID != run.JobUID, jobs != nil && !known && run.JobUID != "":
 		h.end(run, v1alpha1.HookFailed, "JobGone", "its Job was deleted, and what came of it is not known")
@@ -106,8 +113,8 @@ func (h *hooks) wake(wake *wakeTime) {
 }
 
 func (h *hooks) end(run *v1alpha1.HookRun, state v1alpha1.HookState, reason, message string) {
-	run.State, run.Reason, run.EndTime = state, reason, wholeSecond(h.reading.now)
-	run.Message = shorten(message, 512)
+	run.State, run.EndTime = state, wholeSecond(h.reading.now)
+	run.Reason, run.Message = shorten(reason, maxHookText), shorten(message, maxHookMessage)
 }
 
 // retry has hooks run again that failed before a person retried the upgrade. Those before a node are
@@ -212,6 +219,7 @@ func (h *hooks) begin(target *target, n *node, release v1alpha1.Release) *v1alph
 	if n != nil {
 		t.Node, t.NodeUID, t.From, t.Release, t.Attempts = n.Name, n.UID, n.Kubelet, release, n.status.Retry.Attempts
 	}
+	t.From = shorten(t.From, maxHookText)
 	h.add(t)
 	return t
 }

@@ -1,0 +1,65 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// TestTurnsFitTheAPI checks that texts which come from elsewhere are cut to the API's limits: why a Job
+// cannot be created or has failed, and the version that a kubelet reports. Otherwise the API server
+// would refuse every status of the policy.
+func TestTurnsFitTheAPI(t *testing.T) {
+	long := strings.Repeat("ü", 2000)
+	for name, job := range map[string]fleet.HookJob{
+		"cannot be created": {Problem: long},
+		"failed":            {UID: "job", Ended: true, Reason: long, Message: long},
+	} {
+		s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
+		script := &script{s}
+		for _, line := range []string{
+			"node w1 v1.34.3", "hook leave BeforeNode", "hook report AfterUpgrade", "upgrade r type=Reboot ignore", "os w1 asks", "tick 1",
+		} {
+			if err := script.run(nil, strings.Fields(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Nodes[0].Kubelet = "v1.34.3+" + long
+		s.step()
+		var runs int
+		for range 2 {
+			for _, turn := range s.policy().Status.HookTurns {
+				for _, run := range turn.Hooks {
+					if run.State == v1alpha1.HookRunning {
+						s.HookJobs[run.Job] = job
+					}
+				}
+			}
+			p := plan.Decide(s.Snapshot, s.now)
+			for _, turn := range p.HookTurns {
+				checkFits(t, name+": from", turn.From, 64)
+				for _, run := range turn.Hooks {
+					runs++
+					checkFits(t, name+": reason", run.Reason, 64)
+					checkFits(t, name+": message", run.Message, 512)
+				}
+			}
+			s.now = s.now.Add(time.Hour)
+		}
+		if runs == 0 {
+			t.Errorf("%s: no hook has begun", name)
+		}
+	}
+}
+
+func checkFits(t *testing.T, what, text string, limit int) {
+	t.Helper()
+	if len(text) > limit || !utf8.ValidString(text) {
+		t.Errorf("%s has %d bytes, at most %d fit, valid: %t", what, len(text), limit, utf8.ValidString(text))
+	}
+}

@@ -32,7 +32,10 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 		}
 	}
 	if t.Outcome == "" && a.isUsed(t, n, hold) {
-		if n.released() || !n.answered { // its agent may be about to begin
+		switch mayBegin := n.released() || n.lease != nil && !n.answered; {
+		case mayBegin && hold.Holds():
+			return hold
+		case mayBegin:
 			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
 		}
 		t.Outcome = v1alpha1.TurnAborted

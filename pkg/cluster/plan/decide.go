@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -56,7 +57,7 @@ func (a *allocation) verdict(n *node) verdict {
 		slot, hold = a.claim(n)
 		mayGo = !hold.Holds() || hold.Reason == v1alpha1.ReasonNotItsTurn
 	}
-	if hold.Holds() && a.cluster.hooks.of(n) != nil {
+	if hold.Holds() && a.cluster.hooks.of(n) != nil && !slices.Contains(a.survey.outOfService, n) {
 		a.spend(n)
 	}
 	if hold = a.around(n, hold); hold.Holds() && mayGo {

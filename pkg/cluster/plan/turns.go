@@ -21,6 +21,9 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 		return hold
 	}
 	if t == nil {
+		if h.isAfterDeleted(n) {
+			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
+		}
 		if hold = a.beforeUpgrade(); hold.Holds() {
 			return hold
 		}
@@ -51,6 +54,14 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 	default:
 		return a.runBefore(t)
 	}
+}
+
+// isAfterDeleted reports whether hooks are left of a Node of that name that was deleted. They would take
+// away what those of this one set.
+func (h *hooks) isAfterDeleted(n *node) bool {
+	return slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool {
+		return t.Node == n.Name && t.NodeUID != n.UID && isOpen(t)
+	})
 }
 
 // isUsed reports whether a candidate needs another turn: it has begun in this one, one of its hooks

@@ -39,11 +39,19 @@ func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
 // candidates yields each node that may begin or wait, with its index in c.nodes: first
 // the nodes with a reserved slot or hooks that have begun, then the others, in upgrade order.
 func (c *cluster) candidates(yield func(int, *node) bool) {
-	for _, promised := range []bool{true, false} {
-		for i, n := range c.nodes {
-			if n.open && (n.lease != nil || c.hooks.of(n) != nil) == promised && !yield(i, n) {
-				return
-			}
+	var others []int
+	for i, n := range c.nodes {
+		switch {
+		case !n.open:
+		case n.lease == nil && c.hooks.of(n) == nil:
+			others = append(others, i)
+		case !yield(i, n):
+			return
+		}
+	}
+	for _, i := range others {
+		if !yield(i, c.nodes[i]) {
+			return
 		}
 	}
 }

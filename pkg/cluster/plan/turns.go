@@ -16,10 +16,25 @@ const idleTurn = time.Minute
 // them. It begins the turn of a node that would be released now, and ends one that cannot be used.
 func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 	h := a.cluster.hooks
-	t := h.of(n)
-	if h == nil || t == nil && hold.Holds() {
+	if h == nil {
 		return hold
 	}
+	if t := h.of(n); t != nil && t.Outcome == "" && a.isUsed(t, n, hold) {
+		switch mayBegin := n.released() || n.lease != nil && !n.answered; {
+		case mayBegin && hold.Holds():
+			return hold
+		case mayBegin:
+			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
+		}
+		t.Outcome = v1alpha1.TurnAborted
+		if t.Release == v1alpha1.ReleaseControlPlane && n.kubeadmDone {
+			t.Outcome = v1alpha1.TurnSucceeded
+		}
+	}
+	if hold.Holds() {
+		return hold
+	}
+	t := h.of(n)
 	if t == nil {
 		if h.isAfterDeleted(n) {
 			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
@@ -34,26 +49,10 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 			return fleet.Hold{}
 		}
 	}
-	if t.Outcome == "" && a.isUsed(t, n, hold) {
-		switch mayBegin := n.released() || n.lease != nil && !n.answered; {
-		case mayBegin && hold.Holds():
-			return hold
-		case mayBegin:
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
-		}
-		t.Outcome = v1alpha1.TurnAborted
-		if t.Release == v1alpha1.ReleaseControlPlane && n.kubeadmDone {
-			t.Outcome = v1alpha1.TurnSucceeded
-		}
+	if t.Outcome != "" {
+		return runningHold(t, nextHook(t), h.reading.now)
 	}
-	switch next := nextHook(t); {
-	case hold.Holds(), t.Outcome != "" && next == nil:
-		return hold
-	case t.Outcome != "":
-		return runningHold(t, next, h.reading.now)
-	default:
-		return a.runBefore(t)
-	}
+	return a.runBefore(t)
 }
 
 // isAfterDeleted reports whether hooks are left of a Node of that name that was deleted. They would take

@@ -63,3 +63,28 @@ func checkFits(t *testing.T, what, text string, limit int) {
 		t.Errorf("%s has %d bytes, at most %d fit, valid: %t", what, len(text), limit, utf8.ValidString(text))
 	}
 }
+
+// TestEachUpgradeHasItsHooks checks that a node for which a slot is reserved does not begin for another
+// upgrade without the hook before it: its last turn, after which no hook runs, was the former upgrade's.
+func TestEachUpgradeHasItsHooks(t *testing.T) {
+	s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
+	script := &script{s}
+	play := func(lines ...string) {
+		for _, line := range lines {
+			if err := script.run(nil, strings.Fields(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	play("node w1 v1.34.3", "hook backup BeforeNode", "upgrade r type=Reboot ignore", "os w1 asks", "tick 4")
+	p := s.decide()
+	if p.Nodes[0].Slot != "slot-0" {
+		t.Fatalf("w1 is not released: %+v", p.Nodes[0])
+	}
+	s.reserve("slot-0", p.Nodes[0].Owner) // the next write fails
+	s.writeTurns(p)
+	play("remove r", "upgrade r2 type=Reboot ignore")
+	if got := s.decide().Nodes[0]; got.Reason != v1alpha1.ReasonHookRunning || got.Slot != "" {
+		t.Errorf("w1: %s, slot %q: %s", got.Reason, got.Slot, got.Message)
+	}
+}

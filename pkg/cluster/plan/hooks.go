@@ -117,8 +117,8 @@ func (h *hooks) end(run *v1alpha1.HookRun, state v1alpha1.HookState, reason, mes
 	run.Reason, run.Message = shorten(reason, maxHookText), shorten(message, maxHookMessage)
 }
 
-// retry has hooks run again that failed before a person retried the upgrade. Those before a node are
-// not: its turn has ended, and it gets another one.
+// retry has hooks run again that failed before a person retried the upgrade. Those before a node or an
+// upgrade are not once its turn has ended: it gets another one.
 func (h *hooks) retry() {
 	for _, t := range h.turns {
 		for i := range t.Hooks {
@@ -126,7 +126,7 @@ func (h *hooks) retry() {
 			switch {
 			case run.State != v1alpha1.HookFailed || !h.isRetried(run):
 				continue
-			case run.When.IsBefore():
+			case run.When.IsBefore() && t.Outcome != "":
 				run.State = v1alpha1.HookSkipped
 			default:
 				run.State, run.Attempt, run.Job, run.JobUID, run.EndTime = v1alpha1.HookPending, run.Attempt+1, "", "", nil

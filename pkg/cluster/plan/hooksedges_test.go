@@ -11,6 +11,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
+// newStory returns a simulated cluster, and a function that executes commands of a script in it.
+func newStory(t *testing.T) (*sim, func(lines ...string)) {
+	s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
+	return s, func(lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			if err := (&script{s}).run(nil, strings.Fields(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestTurnsFitTheAPI checks that texts which come from elsewhere are cut to the API's limits: why a Job
 // cannot be created or has failed, and the version that a kubelet reports. Otherwise the API server
 // would refuse every status of the policy.
@@ -20,15 +33,8 @@ func TestTurnsFitTheAPI(t *testing.T) {
 		"cannot be created": {Problem: long},
 		"failed":            {UID: "job", Ended: true, Reason: long, Message: long},
 	} {
-		s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
-		script := &script{s}
-		for _, line := range []string{
-			"node w1 v1.34.3", "hook leave BeforeNode", "hook report AfterUpgrade", "upgrade r type=Reboot ignore", "os w1 asks", "tick 1",
-		} {
-			if err := script.run(nil, strings.Fields(line)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s, play := newStory(t)
+		play("node w1 v1.34.3", "hook leave BeforeNode", "hook report AfterUpgrade", "upgrade r type=Reboot ignore", "os w1 asks", "tick 1")
 		s.Nodes[0].Kubelet = "v1.34.3+" + long
 		s.step()
 		var runs int
@@ -67,15 +73,7 @@ func checkFits(t *testing.T, what, text string, limit int) {
 // TestEachUpgradeHasItsHooks checks that a node for which a slot is reserved does not begin for another
 // upgrade without the hook before it: its last turn, after which no hook runs, was the former upgrade's.
 func TestEachUpgradeHasItsHooks(t *testing.T) {
-	s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
-	script := &script{s}
-	play := func(lines ...string) {
-		for _, line := range lines {
-			if err := script.run(nil, strings.Fields(line)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	s, play := newStory(t)
 	play("node w1 v1.34.3", "hook backup BeforeNode", "upgrade r type=Reboot ignore", "os w1 asks", "tick 4")
 	p := s.decide()
 	if p.Nodes[0].Slot != "slot-0" {
@@ -86,5 +84,23 @@ func TestEachUpgradeHasItsHooks(t *testing.T) {
 	play("remove r", "upgrade r2 type=Reboot ignore")
 	if got := s.decide().Nodes[0]; got.Reason != v1alpha1.ReasonHookRunning || got.Slot != "" {
 		t.Errorf("w1: %s, slot %q: %s", got.Reason, got.Slot, got.Message)
+	}
+}
+
+// TestRetryOfTheHookBeforeAnUpgrade checks that no node begins without it when the upgrade in which it
+// failed goes on, as the write of its end fails.
+func TestRetryOfTheHookBeforeAnUpgrade(t *testing.T) {
+	s, play := newStory(t)
+	play("node w1 v1.34.3", "hook prepare BeforeUpgrade", "jobs prepare fails", "upgrade r type=Reboot ignore", "os w1 asks", "tick 6")
+	if got := s.decide().Nodes[0]; got.Reason != v1alpha1.ReasonHookFailed {
+		t.Fatalf("w1: %s: %s", got.Reason, got.Message)
+	}
+	play("jobs prepare hangs", "upgrade r2 type=Reboot ignore retry=r")
+	p := s.decide()
+	p.Statuses = nil
+	s.write(p)
+	play("tick 3")
+	if got := s.decide().Nodes[0]; got.Reason != v1alpha1.ReasonHookRunning {
+		t.Errorf("w1: %s: %s", got.Reason, got.Message)
 	}
 }

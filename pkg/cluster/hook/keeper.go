@@ -66,7 +66,8 @@ func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now t
 		jobs[k.read[i].Name], _ = state(&k.read[i])
 	}
 	for name, problem := range k.problems {
-		if _, there := jobs[name]; !there && runs[name] {
+		_, there := jobs[name]
+		if _, awaited := runs[name]; awaited && !there {
 			jobs[name] = fleet.HookJob{Problem: problem}
 		} else {
 			delete(k.problems, name)
@@ -75,17 +76,17 @@ func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now t
 	return jobs, nil
 }
 
-// running returns the names of the Jobs of the hooks that run, as stored.
-func running(policy *v1alpha1.UpgradePolicy) map[string]bool {
-	names := map[string]bool{}
+// running returns the Jobs of the hooks that run, as stored: their UIDs by their names.
+func running(policy *v1alpha1.UpgradePolicy) map[string]string {
+	uids := map[string]string{}
 	for _, t := range policy.Status.HookTurns {
 		for _, run := range t.Hooks {
 			if run.State == v1alpha1.HookRunning {
-				names[run.Job] = true
+				uids[run.Job] = run.JobUID
 			}
 		}
 	}
-	return names
+	return uids
 }
 
 // Write creates the Jobs of the hooks that run according to the stored policy, and lets those go that
@@ -111,22 +112,22 @@ func (k *Keeper) Write(ctx context.Context, policy *v1alpha1.UpgradePolicy, now 
 	return k.letGo(ctx, policy, now)
 }
 
-// create creates the Job of a hook. The policy is read again before: the one that is known may be old,
-// and the Job may have been created, have ended and be gone.
+// create creates the Job of a hook. The policy is read again right before: the one that is known may be
+// old, and the Job may have been created and be gone.
 func (k *Keeper) create(ctx context.Context, t *v1alpha1.HookTurn, run *v1alpha1.HookRun) error {
-	policy, err := k.policies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading the UpgradePolicy: %w", err)
-	}
-	if !running(policy)[run.Job] {
-		return nil
-	}
 	from, err := k.jobs.CronJobs(v1alpha1.HooksNamespace).Get(ctx, run.CronJob, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if err := check(from); err != nil {
 		return err
+	}
+	policy, err := k.policies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the UpgradePolicy: %w", err)
+	}
+	if uid, runs := running(policy)[run.Job]; !runs || uid != "" {
+		return nil
 	}
 	_, err = k.jobs.Jobs(v1alpha1.HooksNamespace).Create(ctx, newJob(from, t, run), metav1.CreateOptions{})
 	switch {
@@ -165,7 +166,8 @@ func (k *Keeper) letGo(ctx context.Context, policy *v1alpha1.UpgradePolicy, now 
 	for i := range k.read {
 		job := &k.read[i]
 		_, ended := state(job)
-		if ended == nil || now.Sub(*ended) < keptFor || runs[job.Name] || !slices.Contains(job.Finalizers, Finalizer) {
+		_, awaited := runs[job.Name]
+		if ended == nil || now.Sub(*ended) < keptFor || awaited || !slices.Contains(job.Finalizers, Finalizer) {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == Finalizer })

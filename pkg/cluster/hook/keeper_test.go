@@ -223,6 +223,12 @@ func TestKeeper(t *testing.T) {
 	if left := w.jobs(); len(left) != 0 {
 		t.Error("an old policy had the Job created again")
 	}
+	// Nor one for which the hook runs: it was created, and is gone.
+	w.store(v1alpha1.HookRunning, string(job.UID))
+	w.must(NewKeeper(w.coordinator.BatchV1(), w.ours, slog.New(slog.DiscardHandler)).Write(t.Context(), policy, w.now))
+	if left := w.jobs(); len(left) != 0 {
+		t.Error("a Job that was deleted is created again")
+	}
 }
 
 // TestExplainShowsTheCommand checks that the command is not in the part of the message that is cut off.

@@ -215,10 +215,10 @@ var bugs = []bug{
 	}},
 	{"a Job is created before it is stored that its hook runs", []edit{
 		{"pkg/cluster/coordinator/coordinator.go", "hooksErr = c.hooks.Write(ctx, policy, now)", "hooksErr = c.hooks.Write(ctx, s.Policy, now)"},
-		{"pkg/cluster/hook/keeper.go", "if !running(policy)[run.Job] {", "if policy == nil {"},
+		{"pkg/cluster/hook/keeper.go", "if uid, runs := running(policy)[run.Job]; !runs || uid != \"\" {", "if policy == nil {"},
 	}},
 	{"the hook after a node runs while the node may still begin", []edit{
-		{"pkg/cluster/plan/turns.go", "if n.released() || !n.answered { // its agent may be about to begin", "if n.Name == \"\" {"},
+		{"pkg/cluster/plan/turns.go", "mayBegin := n.released() || n.lease != nil && !n.answered;", "mayBegin := n.Name == \"\";"},
 		{"pkg/cluster/plan/turns.go", "if !atWork || n.failed() || n.abandoned != nil {", "{"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{

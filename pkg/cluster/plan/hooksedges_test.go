@@ -1,10 +1,13 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -102,5 +105,27 @@ func TestRetryOfTheHookBeforeAnUpgrade(t *testing.T) {
 	play("tick 3")
 	if got := s.decide().Nodes[0]; got.Reason != v1alpha1.ReasonHookRunning {
 		t.Errorf("w1: %s: %s", got.Reason, got.Message)
+	}
+}
+
+// TestTurnsFitIntoTheStatus checks that an upgrade whose own hooks begin while there are many turns does
+// not make the policy's status longer than the API allows.
+func TestTurnsFitIntoTheStatus(t *testing.T) {
+	s, play := newStory(t)
+	for i := range 200 {
+		play(fmt.Sprintf("node w%d v1.34.3", i))
+	}
+	play("hook prepare BeforeUpgrade", "hook leave BeforeNode", "hook join AfterNode", "upgrade r type=Reboot ignore max=200")
+	for i := range 200 {
+		play(fmt.Sprintf("os w%d asks", i))
+	}
+	for i := range 128 {
+		turn := v1alpha1.HookTurn{ID: int64(i), Node: fmt.Sprintf("gone%d", i), NodeUID: "gone", Outcome: v1alpha1.TurnDeleted}
+		turn.Hooks = []v1alpha1.HookRun{{Name: "join", When: v1alpha1.AfterNode, State: v1alpha1.HookRunning, StartTime: &metav1.Time{Time: s.now}}}
+		s.policy().Status.HookTurns = append(s.policy().Status.HookTurns, turn)
+	}
+	play("jobs join refused", "tick 4")
+	if got := len(s.policy().Status.HookTurns); got > 128 {
+		t.Errorf("there are %d turns, at most 128 fit", got)
 	}
 }

@@ -39,11 +39,11 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 		if h.isAfterDeleted(n) {
 			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
 		}
+		if len(h.turns)+2 > maxTurns { // the upgrade's turn may begin, too
+			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
+		}
 		if hold = a.beforeUpgrade(); hold.Holds() {
 			return hold
-		}
-		if len(h.turns) >= maxTurns {
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
 		}
 		if t = h.begin(a.cluster.target, n, a.survey.releaseNow()); t == nil {
 			return fleet.Hold{}

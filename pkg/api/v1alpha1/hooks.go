@@ -195,7 +195,7 @@ func (r *HookRun) Deadline() time.Time {
 }
 
 // GivesUp reports whether the hook fails if its Job cannot be created until its deadline. Those after a
-// node or an upgrade take away what was set: they are tried until they begin.
+// node or an upgrade take away what was set: they are tried until they begin, or the policy has them no more.
 func (r *HookRun) GivesUp() bool { return r.When != AfterNode && r.When != AfterUpgrade }
 
 // Hook returns the policy's hook with that name. Nil: there is none.

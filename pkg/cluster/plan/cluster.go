@@ -48,7 +48,7 @@ type cluster struct {
 func newCluster(r *reading, t *target) *cluster {
 	c := &cluster{
 		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
-		slots: r.snapshot.Slots, gates: r.policySpec().Gates, hooks: newHooks(r), apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
+		slots: r.snapshot.Slots, gates: r.policySpec().Gates, hooks: newHooks(r, t), apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
 	}
 	upgrade := &v1alpha1.ClusterUpgrade{}
 	strategy := upgrade.Resolve(r.policySpec().Strategy)

@@ -31,6 +31,7 @@ const (
 // hooks are the turns, as they change while a plan is made. Nil, as in a prediction, has none.
 type hooks struct {
 	reading *reading
+	target  *target // the upgrade that nodes are planned for; nil: there is none
 	turns   []*v1alpha1.HookTurn
 	last    int64
 	byNode  map[fleet.Owner]*v1alpha1.HookTurn // the newest turn of each node
@@ -39,11 +40,11 @@ type hooks struct {
 
 // newHooks returns the turns of the policy's status, with what has come of their Jobs. Nil: there is
 // no policy.
-func newHooks(r *reading) *hooks {
+func newHooks(r *reading, target *target) *hooks {
 	if r.snapshot.Policy == nil {
 		return nil
 	}
-	h := &hooks{reading: r, last: r.snapshot.Policy.Status.LastHookTurn, byNode: map[fleet.Owner]*v1alpha1.HookTurn{}}
+	h := &hooks{reading: r, target: target, last: r.snapshot.Policy.Status.LastHookTurn, byNode: map[fleet.Owner]*v1alpha1.HookTurn{}}
 	for i := range r.snapshot.Policy.Status.HookTurns {
 		t := r.snapshot.Policy.Status.HookTurns[i].DeepCopy()
 		for i := range t.Hooks {
@@ -90,7 +91,7 @@ func (h *hooks) note(run *v1alpha1.HookRun) {
 		h.end(run, v1alpha1.HookFailed, job.Reason, job.Message)
 	case job.Deleted:
 		h.end(run, v1alpha1.HookFailed, "JobDeleted", "its Job was deleted before it ended")
-	case (run.JobUID != "" || run.GivesUp()) && h.reading.now.After(run.Deadline().Add(overdueAfter)):
+	case (run.JobUID != "" || run.GivesUp() || h.reading.snapshot.Policy.Hook(run.Name) == nil) && h.reading.now.After(run.Deadline().Add(overdueAfter)):
 		message := fmt.Sprintf("its Job did not end within %d s", run.TimeoutSeconds)
 		if run.JobUID == "" {
 			message = fmt.Sprintf("its Job could not be created within %d s: %s", run.TimeoutSeconds, job.Problem)
@@ -266,21 +267,26 @@ func (h *hooks) failedHold() fleet.Hold {
 	}
 	for _, t := range h.turns {
 		if run := h.failed(t); run != nil {
-			return failedHold(t, run)
+			return h.failedRunHold(t, run)
 		}
 	}
 	return fleet.Hold{}
 }
 
-func failedHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) fleet.Hold {
+// failedRunHold names the upgrade to retry: the one that waits, or else the one in which the hook failed.
+func (h *hooks) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) fleet.Hold {
+	version, upgrade := t.Version, t.Upgrade.Name
+	if h.target != nil && !h.target.forLateNodes {
+		version, upgrade = h.target.Spec.Version, h.target.Name
+	}
 	message := fmt.Sprintf("%s failed (%s): %s; ", describe(t, run), run.Reason, run.Message)
 	if run.JobUID != "" {
 		message += showLog(run) + ", and "
 	}
-	if t.Version == "" {
-		message += fmt.Sprintf("a ClusterUpgrade of type Reboot with spec.retryOf: %s runs it again", t.Upgrade.Name)
+	if version == "" {
+		message += fmt.Sprintf("a ClusterUpgrade of type Reboot with spec.retryOf: %s runs it again", upgrade)
 	} else {
-		message += fmt.Sprintf("`kubectl upgrade apply %s --retry` runs it again", t.Version)
+		message += fmt.Sprintf("`kubectl upgrade apply %s --retry` runs it again", version)
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: message, Stays: true}
 }

@@ -61,9 +61,9 @@ type chaos struct {
 	to           string
 	budget       int
 	stale        *plan.Plan
-	staleTurns   []v1alpha1.HookTurn
-	abandoned    map[string]bool // by a person, and not back in service yet
-	abandonments int             // of control planes
+	staleTurns   v1alpha1.UpgradePolicyStatus // the turns that it was made from
+	abandoned    map[string]bool              // by a person, and not back in service yet
+	abandonments int                          // of control planes
 }
 
 func newChaos(t *rapid.T) *chaos {
@@ -176,11 +176,11 @@ func (c *chaos) disturb(t *rapid.T) {
 }
 
 // turns returns the turns that are stored.
-func (c *chaos) turns() []v1alpha1.HookTurn {
+func (c *chaos) turns() v1alpha1.UpgradePolicyStatus {
 	if c.Policy == nil {
-		return nil
+		return v1alpha1.UpgradePolicyStatus{}
 	}
-	return c.Policy.Status.HookTurns
+	return v1alpha1.UpgradePolicyStatus{HookTurns: c.Policy.Status.HookTurns, LastHookTurn: c.Policy.Status.LastHookTurn}
 }
 
 // repairAll ends all faults, so that the upgrade can end.

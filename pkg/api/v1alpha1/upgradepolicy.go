@@ -270,6 +270,13 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Gates []GateStatus `json:"gates,omitempty"`
 
+	// Ran are the versions that the cluster has run, the newest first, for clusters that follow it.
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Ran []RanVersion `json:"ran,omitempty"`
+
 	// LastHookTurn is the ID of the turn that began last.
 	// +optional
 	LastHookTurn int64 `json:"lastHookTurn,omitempty"`

@@ -227,6 +227,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			}
 		}
 		fmt.Fprintf(out, "managed: %s\n", strings.Join(names, " "))
+	case "ran":
+		for _, r := range s.policy().Status.Ran {
+			out.WriteString(ranLine(r))
+		}
 	case "slots":
 		for _, slot := range s.Slots {
 			fmt.Fprintf(out, "%s reserved for %q, held by %q\n", slot.Name, slot.ReservedFor.Node, slot.Holder.Node)

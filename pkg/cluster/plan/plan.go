@@ -68,6 +68,8 @@ type Plan struct {
 	HookTurns    []v1alpha1.HookTurn `json:"-"`
 	LastHookTurn int64               `json:"-"`
 	HooksRun     bool                `json:"-"`
+	// Ran is what the policy's status should have.
+	Ran []v1alpha1.RanVersion `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
 	// NeedsPreflight asks for a new report, and PreflightKey is its key. No other node
@@ -178,6 +180,7 @@ func (p *planner) plan() Plan {
 		out.Findings = p.cluster.checks.lastReport.Findings
 	}
 	p.addStatuses(&out)
+	out.Ran = p.ran()
 	if p.cluster.target != nil {
 		out.Target = p.cluster.target.ClusterUpgrade
 		out.Gates = Gates(p.cluster.reading.snapshot.Policy, p.cluster.target.Spec)

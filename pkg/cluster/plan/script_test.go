@@ -142,6 +142,29 @@ func summary(u plan.UpgradeStatus, message bool) string {
 	return strings.Join(strings.Fields(text), " ") + "\n"
 }
 
+// ranLine returns a version that the cluster has run.
+func ranLine(r v1alpha1.RanVersion) string {
+	text := r.Version
+	for _, d := range r.Digests {
+		text += fmt.Sprintf(" %s %.12s", d.Architecture, d.Digest)
+	}
+	if r.SinceTime != nil {
+		text += " since " + r.SinceTime.UTC().Format("15:04")
+	}
+	if r.UntilTime != nil {
+		text += " until " + r.UntilTime.UTC().Format("15:04")
+	}
+	if r.Behind > 0 {
+		text += fmt.Sprintf(", %d behind", r.Behind)
+	}
+	for _, why := range []string{r.Problem, r.Blocked} {
+		if why != "" {
+			text += ": " + why
+		}
+	}
+	return text + "\n"
+}
+
 // printRecord prints the record of each node.
 func (s *sim) printRecord(out *strings.Builder, upgrade string) {
 	clock := func(t *metav1.Time) string {

@@ -104,6 +104,9 @@ func (s *sim) write(p plan.Plan) {
 	}
 	s.Records = append(s.Records, p.Records...)
 	s.writeTurns(p)
+	if s.Policy != nil {
+		s.Policy.Status.Ran = p.Ran
+	}
 	if p.Policy != nil {
 		status := &s.policy().Status
 		status.Version, status.Upgrade, status.Images = p.Policy.Version, p.Policy.Upgrade, p.Policy.Images

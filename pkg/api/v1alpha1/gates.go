@@ -10,7 +10,7 @@ import (
 // alert fires. It is closed until it has been answered, and while it cannot be answered. Once a
 // node has taken its slot its gates do not count: draining a node may itself fire alerts.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.prometheus) != has(self.object)",message="a gate has one question: either prometheus or object"
+// +kubebuilder:validation:XValidation:rule="[has(self.prometheus), has(self.object), has(self.cluster)].filter(x, x).size() == 1",message="a gate has one question: either prometheus, object or cluster"
 type Gate struct {
 	// Name of the gate.
 	// +kubebuilder:validation:MaxLength=63
@@ -34,6 +34,29 @@ type Gate struct {
 	// Object is a condition that objects of the cluster have to meet.
 	// +optional
 	Object *ObjectGate `json:"object,omitempty"`
+	// Cluster is another cluster that this one follows: it has to have run the version before.
+	// +optional
+	Cluster *ClusterGate `json:"cluster,omitempty"`
+}
+
+// ClusterGate is open for a version once another cluster has run it on every managed node for a while,
+// and no node failed with it. A Reboot does not wait for it.
+type ClusterGate struct {
+	// KubeconfigSecret is the name of a Secret in the namespace kubectl-upgrade, whose key kubeconfig
+	// reads the UpgradePolicy and the coordinator's Lease of the other cluster. It has everything
+	// inline: a server, its certificate authority, and a token or a client certificate.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a Secret, whose key kubeconfig reads the other cluster"
+	KubeconfigSecret string `json:"kubeconfigSecret"`
+	// SoakSeconds is how long the other cluster has to have run the version.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	SoakSeconds int32 `json:"soakSeconds"`
+	// SameDigests asks for the images whose digests the other cluster has run.
+	// +kubebuilder:default=true
+	// +optional
+	SameDigests *bool `json:"sameDigests,omitempty"`
 }
 
 // GatePoint is before what a gate is asked.
@@ -169,6 +192,12 @@ type GateStatus struct {
 	SinceTime metav1.Time `json:"sinceTime"`
 	// AskedTime is when it was asked last. While nothing changes, it is up to a minute old.
 	AskedTime metav1.Time `json:"askedTime"`
+	// Ran is what the other cluster has run.
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Ran []RanVersion `json:"ran,omitempty"`
 }
 
 // GateState is what a gate's last answer means.

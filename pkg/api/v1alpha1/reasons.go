@@ -46,6 +46,7 @@ const (
 	ReasonWebhookBackend        Reason = "WebhookBackend"
 	ReasonExternalGateClosed    Reason = "ExternalGateClosed"
 	ReasonExternalGateUnknown   Reason = "ExternalGateUnknown"
+	ReasonNotSoaked             Reason = "NotSoaked"
 	ReasonHookRunning           Reason = "HookRunning"
 	ReasonHookFailed            Reason = "HookFailed"
 	ReasonReleased              Reason = "Released"

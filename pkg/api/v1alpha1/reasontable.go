@@ -79,6 +79,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonWebhookBackend, Giver: GivenByPlanner, Meaning: "an admission webhook would lose its last ready backend with this node", Ends: "when another backend is ready; often a person has to start one", Resumes: true},
 	{Reason: ReasonExternalGateClosed, Giver: GivenByPlanner, Meaning: "a gate of the UpgradePolicy is closed", Ends: "when the gate opens", Resumes: true},
 	{Reason: ReasonExternalGateUnknown, Giver: GivenByPlanner, Meaning: "a gate of the UpgradePolicy has not been asked yet, or could not be", Ends: "when it is answered; after five minutes often a person has to repair what it asks", Resumes: true},
+	{Reason: ReasonNotSoaked, Giver: GivenByPlanner, Meaning: "the cluster that this one follows has not run the version for long enough, or not well", Ends: "when it has; if a node failed there, when a person has solved that", Resumes: true},
 	{Reason: ReasonHookRunning, Giver: GivenByPlanner, Meaning: "a hook of the UpgradePolicy runs before or after a node or the upgrade", Ends: "when its Job ends, or after the hook's timeoutSeconds"},
 	{Reason: ReasonHookFailed, Giver: GivenByPlanner, Meaning: "a hook of the UpgradePolicy failed: no other node begins", Ends: "when a person retries the upgrade, or the policy has no such hook any more, or continues without it", NeedsPerson: true, Resumes: true},
 	{Reason: ReasonReleased, Giver: GivenByPlanner, Meaning: "the coordinator released the node, which is being upgraded", Routine: true},

@@ -227,7 +227,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		s.Policy.Status.Ran = p.Ran
 		s.Policy.Status.HookTurns, s.Policy.Status.LastHookTurn = p.HookTurns, p.LastHookTurn
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
-		c.followGates(policy, p)
+		c.gates.Follow(p.AskGates, policy.Status.Gates)
 		noticesAgain = c.noteNotices(&s, &p, now)
 		c.noteSilences(s, now)
 		if p.HooksRun {
@@ -250,15 +250,6 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
 	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain), err
-}
-
-// followGates has the policy's gates asked while the plan needs them.
-func (c *Coordinator) followGates(policy *v1alpha1.UpgradePolicy, p plan.Plan) {
-	var asked []v1alpha1.Gate
-	if p.AskGates {
-		asked = policy.Spec.Gates
-	}
-	c.gates.Follow(asked, policy.Status.Gates)
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did

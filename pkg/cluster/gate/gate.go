@@ -22,18 +22,19 @@ import (
 type Answer struct {
 	State   v1alpha1.GateState
 	Message string
+	Ran     []v1alpha1.RanVersion // of a cluster that is followed
 }
 
 func open(format string, args ...any) Answer {
-	return Answer{v1alpha1.GateOpen, fmt.Sprintf(format, args...)}
+	return Answer{State: v1alpha1.GateOpen, Message: fmt.Sprintf(format, args...)}
 }
 
 func closed(format string, args ...any) Answer {
-	return Answer{v1alpha1.GateClosed, fmt.Sprintf(format, args...)}
+	return Answer{State: v1alpha1.GateClosed, Message: fmt.Sprintf(format, args...)}
 }
 
 func unknown(format string, args ...any) Answer {
-	return Answer{v1alpha1.GateUnknown, fmt.Sprintf(format, args...)}
+	return Answer{State: v1alpha1.GateUnknown, Message: fmt.Sprintf(format, args...)}
 }
 
 // Clients are what gates are asked with.
@@ -72,6 +73,8 @@ func (c Clients) Ask(ctx context.Context, g v1alpha1.Gate) Answer {
 		answer = c.askPrometheus(ctx, *g.Prometheus)
 	case g.Object != nil:
 		answer = c.askObjects(ctx, *g.Object)
+	case g.Cluster != nil:
+		answer = c.askCluster(ctx, *g.Cluster)
 	default:
 		answer = unknown("it has no question that this version of the coordinator knows")
 	}

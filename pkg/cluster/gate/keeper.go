@@ -158,7 +158,7 @@ func (k *Keeper) keep(one *asked, answer Answer) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := metav1.NewTime(k.now().UTC().Truncate(time.Second))
-	status := &v1alpha1.GateStatus{Name: one.gate.Name, State: answer.State, Message: answer.Message, SinceTime: now, AskedTime: now}
+	status := &v1alpha1.GateStatus{Name: one.gate.Name, State: answer.State, Message: answer.Message, SinceTime: now, AskedTime: now, Ran: answer.Ran}
 	was := one.status
 	if was == nil {
 		was = k.earlier(status)
@@ -166,7 +166,7 @@ func (k *Keeper) keep(one *asked, answer Answer) bool {
 	if was != nil && was.State == status.State {
 		status.SinceTime = was.SinceTime
 	}
-	news := one.status == nil || was.State != status.State || was.Message != status.Message || now.Sub(one.toldAt) >= RefreshAfter
+	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) || now.Sub(one.toldAt) >= RefreshAfter
 	if news {
 		one.toldAt = now.Time
 	}

@@ -171,9 +171,7 @@ func (s *scrape) policy() {
 	for _, t := range []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeReboot} {
 		s.flag(policyAutomatic, slices.ContainsFunc(policy.Spec.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == t }), string(t))
 	}
-	if s.Plan.AskGates {
-		s.gates(policy)
-	}
+	s.gates(policy)
 	conditions := policy.Status.Conditions
 	s.flag(policyValid, !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionValid))
 	s.flag(writesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionWriteFailed))
@@ -184,10 +182,10 @@ func (s *scrape) policy() {
 	}
 }
 
-// gates adds the last answer of each gate. A policy has 16 gates at most.
+// gates adds the last answer of each gate that is asked. A policy has 16 gates at most.
 func (s *scrape) gates(policy *v1alpha1.UpgradePolicy) {
-	for i := range policy.Spec.Gates {
-		name, now := policy.Spec.Gates[i].Name, v1alpha1.GateUnknown
+	for i := range s.Plan.AskGates {
+		name, now := s.Plan.AskGates[i].Name, v1alpha1.GateUnknown
 		if answer := policy.GateStatus(name); answer != nil {
 			now = answer.State
 		}

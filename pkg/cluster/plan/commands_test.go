@@ -157,7 +157,16 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		for point := range strings.FieldsFuncSeq(option["at"], func(r rune) bool { return r == ',' }) {
 			gate.At = append(gate.At, v1alpha1.GatePoint(point))
 		}
+		if soak := option["soak"]; soak != "" {
+			seconds, err := strconv.ParseInt(soak, 10, 32)
+			if err != nil {
+				return err
+			}
+			gate.Cluster = &v1alpha1.ClusterGate{KubeconfigSecret: "staging", SoakSeconds: int32(seconds)}
+		}
 		s.policy().Spec.Gates = append(s.policy().Spec.Gates, gate)
+	case "followed":
+		return s.followed(args[0], args[1:])
 	case "hook":
 		return s.addHook(args, option)
 	case "unhook":

@@ -74,7 +74,10 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 	if problem != "" {
 		return nil, fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
 	}
-	best, ok := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
+	best, ok, hold := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
+	if hold.Holds() && (!ok || !oldest.Less(best)) {
+		return nil, hold
+	}
 	if !ok || !oldest.Less(best) || best.Less(newest) || c.reading.alreadyRequested(best) {
 		return nil, fleet.Hold{}
 	}
@@ -120,8 +123,10 @@ func (c *cluster) running() (oldest, newest version.Version, problem string) {
 }
 
 // newestPatch returns the newest version of the line that is not blocked and that the source has
-// offered for minAge, with an image for the architecture of every node that needs one.
-func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool) {
+// offered for minAge, with an image for the architecture of every node that needs one, and that has
+// soaked in the clusters that this one follows. The hold is that of the newest one that has not.
+func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool, hold fleet.Hold) {
+	var held version.Version
 	offered := map[version.Version][]string{}
 	for _, offer := range c.reading.snapshot.Source.Offers {
 		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && v.Pre == "" {
@@ -139,11 +144,21 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 		complete := !slices.ContainsFunc(c.nodes, func(n *node) bool {
 			return n.eligible() && !n.status.LacksImage() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
 		})
-		if complete && oldEnough && (!ok || best.Less(v)) {
+		if !complete || !oldEnough {
+			continue
+		}
+		if waits := c.reading.notSoaked(v); waits.Holds() {
+			wake.at(waits.Until)
+			if line.Less(v) && (!hold.Holds() || held.Less(v)) {
+				hold, held = waits, v
+			}
+			continue
+		}
+		if !ok || best.Less(v) {
 			best, ok = v, true
 		}
 	}
-	return best, ok
+	return best, ok, hold
 }
 
 // alreadyRequested reports whether there is an upgrade of every node to v, finished or

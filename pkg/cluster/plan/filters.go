@@ -107,7 +107,7 @@ var filters = []filter{
 	{all: apiServerTooOld, question: asks("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
 	{node: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
 	// Last: a gate is shown to nodes that wait for nothing else.
-	{all: gateClosed, withdraws: true, question: asks("are its gates open?", v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown)},
+	{all: gateClosed, withdraws: true, question: asks("are its gates open?", v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown, v1alpha1.ReasonNotSoaked)},
 }
 
 // upgradeFilters are the holds that people put on a whole upgrade, in any order.

@@ -19,10 +19,17 @@ func gateClosed(s *survey, n *node) fleet.Hold {
 	for i := range c.gates {
 		gate := &c.gates[i]
 		named := group.gates == nil || slices.Contains(group.gates, gate.Name)
+		if gate.Cluster != nil && (c.target.reboot || c.target.forLateNodes) {
+			continue // they bring no version that is new here
+		}
 		if !named || c.target.Spec.IgnoresGate(gate.Name) || !gate.IsAt(s.gatePoints(n)...) {
 			continue
 		}
-		if hold := c.gateHold(gate.Name); hold.Holds() {
+		hold := c.gateHold(gate.Name)
+		if !hold.Holds() && gate.Cluster != nil {
+			hold = c.followHold(gate)
+		}
+		if hold.Holds() {
 			return hold
 		}
 	}

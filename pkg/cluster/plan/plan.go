@@ -61,8 +61,8 @@ type Plan struct {
 	// written before the upgrade's status.
 	Records []v1alpha1.UpgradeRecord      `json:"-"`
 	Policy  *v1alpha1.UpgradePolicyStatus `json:"-"`
-	// AskGates asks for answers of the policy's gates, again and again.
-	AskGates bool `json:"-"`
+	// AskGates are the gates of the policy that are to be asked, again and again.
+	AskGates []v1alpha1.Gate `json:"-"`
 	// HookTurns and LastHookTurn are what the policy's status should have, and HooksRun reports
 	// whether a Job of a hook is to be waited for.
 	HookTurns    []v1alpha1.HookTurn `json:"-"`
@@ -185,7 +185,7 @@ func (p *planner) plan() Plan {
 		out.Target = p.cluster.target.ClusterUpgrade
 		out.Gates = Gates(p.cluster.reading.snapshot.Policy, p.cluster.target.Spec)
 	}
-	out.AskGates = p.cluster.asksGates()
+	out.AskGates = p.cluster.gatesToAsk()
 	if h := p.cluster.hooks; h != nil {
 		out.HookTurns, out.LastHookTurn = h.store(), h.last
 		out.HooksRun = slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool { return running(t) != nil })

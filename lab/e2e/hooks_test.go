@@ -80,8 +80,8 @@ func TestHooks(t *testing.T) {
 	c.agreeAsPlanSays(t)
 
 	c.eventually(t, 15*time.Minute, "cp1 is done", func() error { return c.done("cp1") })
-	if out := c.must(t)(c.Exec(c.ctx, "cp1", "find", "/var/backups/hooks", "-name", "*.json")); !strings.Contains(out, "statefulsets") {
-		t.Errorf("the backup of the control plane has no StatefulSets:\n%s", out)
+	if out := c.must(t)(c.Exec(c.ctx, "cp1", "find", "/var/backups/hooks", "-name", "*.json")); !strings.Contains(out, "shop/services.json") {
+		t.Errorf("the backup of the control plane has no objects of the shop:\n%s", out)
 	}
 
 	// w1's drain is given up, as a person puts it on hold: what was set is taken away.
@@ -116,7 +116,7 @@ func TestHooks(t *testing.T) {
 	if err := c.isOutOfBalancers(failed, true); err != nil {
 		t.Error(err)
 	}
-	c.checkUndisturbed(t, 20*time.Second)
+	c.checkNothingBegins(t, 20*time.Second)
 	c.apply(t, recipes.cronJobs["lb-join"])
 	c.must(t)(c.Upgrade(c.ctx, "apply", to, "--retry", "--yes", "--detach"))
 

@@ -291,6 +291,18 @@ func (h *hooks) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) fleet
 	return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: message, Stays: true}
 }
 
+// FailedHook returns the hold of every node of the next upgrade because of a hook that failed.
+func FailedHook(policy *v1alpha1.UpgradePolicy) fleet.Hold {
+	if policy == nil {
+		return fleet.Hold{}
+	}
+	h := &hooks{reading: &reading{snapshot: &fleet.Snapshot{Policy: policy}}}
+	for i := range policy.Status.HookTurns {
+		h.turns = append(h.turns, &policy.Status.HookTurns[i])
+	}
+	return h.failedHold()
+}
+
 // runningHold returns the hold of a node, or an upgrade, that waits for a hook.
 func runningHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun, now time.Time) fleet.Hold {
 	if run.State == v1alpha1.HookPending {

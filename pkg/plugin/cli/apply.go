@@ -211,7 +211,7 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, u *v1alpha1.Clus
 	if err := request.RefuseDowngrade(shot.Snapshot, u, shot.TakenAt); err != nil {
 		return decided, err
 	}
-	if !request.HasWork(decided) {
+	if !request.HasWork(decided) && !request.RetriesHook(shot.Snapshot, u) {
 		fmt.Fprintf(a.ErrOut, "Nothing to do: every node is at %s.\n", u.Spec.Version)
 		return decided, nil
 	}

@@ -82,6 +82,11 @@ func hookHasFailed(u *v1alpha1.ClusterUpgrade) {
 	}
 }
 
+func with(s fleet.Snapshot, upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
+	s.Upgrades = append(s.Upgrades, upgrades...)
+	return s
+}
+
 // withFailedHook adds a failed hook of the first upgrade.
 func withFailedHook(s fleet.Snapshot) fleet.Snapshot {
 	turn := v1alpha1.HookTurn{Upgrade: s.Upgrades[0].Reference(), Node: "w-9", Hooks: []v1alpha1.HookRun{{Name: "leave", State: v1alpha1.HookFailed}}}
@@ -160,6 +165,7 @@ func TestRequest(t *testing.T) {
 		"retry of one that has not failed":                {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and has not failed; leave out --retry to follow it"},
 		"a hook has failed, retry":                        {cluster(upgrade("v1.34.5", hookHasFailed)), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
 		"a hook of a late node has failed, retry":         {withFailedHook(cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeSucceeded)))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
+		"a hook after the upgrade has failed, retry":      {withFailedHook(with(reachedAll("v1.34.5"), upgrade("v1.34.5", ended(v1alpha1.OutcomeSucceeded)))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
 		"retry of nothing":                                {cluster(), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: no upgrade to v1.34.5 has failed"},
 		"the last one was rolled back":                    {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeRolledBack))), Upgrade{Version: "v1.34.5"}, "error: the last upgrade to v1.34.5, v1.34.5, ended: RolledBack: see `kubectl upgrade history v1.34.5`, and add --retry to start again"},
 		"the last one, retry":                             {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeFailed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
@@ -203,7 +209,7 @@ func answer(s fleet.Snapshot, r Upgrade) string {
 	}
 	supposed := Suppose(s, u, now)
 	decided := plan.Predict(supposed, now)
-	if !HasWork(decided) {
+	if !HasWork(decided) && !RetriesHook(s, u) {
 		return end("nothing to do")
 	}
 	if err := Refuse(supposed, decided, u); err != nil {

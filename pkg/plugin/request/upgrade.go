@@ -140,6 +140,12 @@ func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 	return u.Status.Stalled() && (reason == v1alpha1.ReasonNodeFailed || reason == v1alpha1.ReasonHookFailed)
 }
 
+// RetriesHook reports whether u retries an upgrade of which a hook failed: there may be no other work.
+func RetriesHook(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
+	before := s.Upgrade(u.Spec.RetryOf)
+	return before != nil && hookFailed(s.Policy, before)
+}
+
 // hookFailed reports whether a hook of the upgrade failed, such as that of a node that joined late.
 func hookFailed(policy *v1alpha1.UpgradePolicy, u *v1alpha1.ClusterUpgrade) bool {
 	return policy != nil && slices.ContainsFunc(policy.Status.HookTurns, func(t v1alpha1.HookTurn) bool {

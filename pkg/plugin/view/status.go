@@ -39,6 +39,9 @@ func NewStatus(s fleet.Snapshot, now time.Time) Status {
 		}
 		v.Queued = append(v.Queued, u.Name)
 	}
+	if hold := plan.FailedHook(s.Policy); hold.Holds() && v.Upgrade == nil && v.Policy != nil {
+		v.Policy.Problems = append(v.Policy.Problems, Problem{Reason: hold.Reason, Message: hold.Message})
+	}
 	v.Last = NewUpgrade(lastEnded(s.Upgrades))
 	for _, schedule := range s.Schedules {
 		v.Schedules = append(v.Schedules, scheduleOf(schedule))

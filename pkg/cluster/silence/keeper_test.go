@@ -49,6 +49,26 @@ func (a *alertmanager) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Body: io.NopCloser(bytes.NewReader(text)), Request: r}, err
 }
 
+// The tests read and change what it has while the keeper may ask it.
+
+func (a *alertmanager) get(id string) one {
+	a.Lock()
+	defer a.Unlock()
+	return *a.silences[id]
+}
+
+func (a *alertmanager) put(s one) {
+	a.Lock()
+	defer a.Unlock()
+	a.silences[s.ID] = &s
+}
+
+func (a *alertmanager) asked() int {
+	a.Lock()
+	defer a.Unlock()
+	return a.requests
+}
+
 func (a *alertmanager) answer(r *http.Request) (code int, answer any) {
 	id := strings.TrimPrefix(r.URL.Path, "/api/v2/silence/")
 	switch {
@@ -183,26 +203,26 @@ func TestNodeIsDone(t *testing.T) {
 		work := at(time.Hour)
 		s.work(work)
 		s.want("id-1")
-		text, _ := json.Marshal(s.silences["id-1"].Matchers)
+		text, _ := json.Marshal(s.get("id-1").Matchers)
 		if want := `[{"isEqual":false,"isRegex":true,"name":"alertname","value":"KubectlUpgrade.*"},{"isEqual":true,"isRegex":false,"name":"instance","value":"w1:9100"},{"isEqual":true,"isRegex":false,"name":"cluster","value":"prod"}]`; string(text) != want {
 			t.Errorf("the matchers are %s\nwant %s", text, want)
 		}
 		for range 30 {
 			s.pass(time.Minute)
 			s.want("id-1")
-			if left := time.Until(s.silences["id-1"].EndsAt); left > silence.Lease {
+			if left := time.Until(s.get("id-1").EndsAt); left > silence.Lease {
 				t.Errorf("it ends in %s", left)
 			}
 		}
-		if s.requests > 20 {
-			t.Errorf("%d requests in half an hour", s.requests)
+		if s.asked() > 20 {
+			t.Errorf("%d requests in half an hour", s.asked())
 		}
 		s.work()
 		s.want("")
-		before := s.requests
+		before := s.asked()
 		s.pass(time.Hour)
-		if s.requests != before {
-			t.Errorf("%d requests while no node is at work", s.requests-before)
+		if s.asked() != before {
+			t.Errorf("%d requests while no node is at work", s.asked()-before)
 		}
 	})
 }
@@ -247,14 +267,14 @@ func TestNextLeader(t *testing.T) {
 	tell(t, func(s *story) {
 		s.work(at(time.Hour))
 		s.kill()
-		ours := *s.silences["id-1"]
+		ours := s.get("id-1")
 		for id, change := range map[string]func(*one){
 			"person": func(o *one) { o.CreatedBy = "alice" }, "cluster": func(o *one) { o.Comment = strings.Replace(o.Comment, "u1", "u7", 1) }, "matchers": func(o *one) { o.Matchers = o.Matchers[1:] },
 		} {
 			other := ours
 			other.ID, other.EndsAt = id, time.Now().Add(time.Hour)
 			change(&other)
-			s.silences[id] = &other
+			s.put(other)
 		}
 		s.lead()
 		s.work(at(time.Hour))

@@ -46,7 +46,8 @@ func NewKeeper(jobs typedbatchv1.BatchV1Interface, ours *kube.Kinds, log *slog.L
 	return &Keeper{jobs: jobs, log: log, policies: ours.UpgradePolicies, problems: map[string]string{}}
 }
 
-// Read returns the Jobs of hooks. Nil: there is no need to, or they cannot be read now.
+// Read returns the Jobs of hooks. Nil: there is no need to. If they cannot be read, it returns that as the
+// problem of those that run, and an error.
 func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) (map[string]fleet.HookJob, error) {
 	// While a hook runs, the Jobs have to be newer than the policy: one that is missing is gone.
 	runs := running(policy)
@@ -54,7 +55,11 @@ func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now t
 	if len(runs) > 0 || rests && now.Sub(k.readAt) >= restPause {
 		list, err := k.jobs.Jobs(v1alpha1.HooksNamespace).List(ctx, metav1.ListOptions{LabelSelector: Label})
 		if err != nil {
-			return nil, fmt.Errorf("reading the Jobs of hooks: %w", err)
+			jobs := make(map[string]fleet.HookJob, len(runs))
+			for name := range runs {
+				jobs[name] = fleet.HookJob{Problem: "the Jobs of hooks cannot be read: " + oneLine(err)}
+			}
+			return jobs, fmt.Errorf("reading the Jobs of hooks: %w", err)
 		}
 		k.read, k.readAt = list.Items, now
 	}
@@ -142,7 +147,7 @@ func (k *Keeper) create(ctx context.Context, t *v1alpha1.HookTurn, run *v1alpha1
 
 // explain returns why a Job could not be created, with what to do, in one line.
 func explain(run *v1alpha1.HookRun, err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := oneLine(err)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("CronJob %s/%s does not exist", v1alpha1.HooksNamespace, run.CronJob)
@@ -152,6 +157,8 @@ func explain(run *v1alpha1.HookRun, err error) string {
 	}
 	return text
 }
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // Grant returns the command by which a CronJob's owner lets the coordinator start it.
 func Grant(cronJob string) string {

@@ -231,6 +231,19 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
+// TestReadSaysWhyNot checks that the hooks that run say so when their Jobs cannot be read. They do not count
+// as gone.
+func TestReadSaysWhyNot(t *testing.T) {
+	away := kubernetes.NewForConfigOrDie(&rest.Config{Host: "127.0.0.1:1"})
+	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{{
+		Hooks: []v1alpha1.HookRun{{Name: "leave", State: v1alpha1.HookRunning, Job: "leave-1", JobUID: "uid"}},
+	}}}}
+	jobs, err := NewKeeper(away.BatchV1(), &kube.Kinds{}, slog.New(slog.DiscardHandler)).Read(t.Context(), policy, time.Now())
+	if err == nil || !strings.Contains(jobs["leave-1"].Problem, "the Jobs of hooks cannot be read: ") {
+		t.Errorf("%+v, %v", jobs, err)
+	}
+}
+
 // TestExplainShowsTheCommand checks that the command is not in the part of the message that is cut off.
 func TestExplainShowsTheCommand(t *testing.T) {
 	name := strings.Repeat("a", 40)

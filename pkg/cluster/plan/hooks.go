@@ -76,7 +76,9 @@ func (h *hooks) note(run *v1alpha1.HookRun) {
 	}
 	jobs := h.reading.snapshot.HookJobs
 	job, known := jobs[run.Job]
-	run.Message = shorten(job.Problem, maxHookMessage)
+	if jobs != nil { // else the stored one stays: the plugin does not read Jobs
+		run.Message = shorten(job.Problem, maxHookMessage)
+	}
 	switch {
 	case job.UID != "" && run.JobUID != "" && job.UID != run.JobUID, jobs != nil && !known && run.JobUID != "":
 		h.end(run, v1alpha1.HookFailed, "JobGone", "its Job was deleted, and what came of it is not known")
@@ -311,7 +313,10 @@ func runningHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun, now time.Time) fle
 	message := fmt.Sprintf("%s runs since %s; %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), showLog(run))
 	deadline := run.Deadline()
 	hold := fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: message, Until: &deadline}
-	if run.Message != "" {
+	switch {
+	case run.Message != "" && run.JobUID != "":
+		hold.Message += "; " + run.Message
+	case run.Message != "":
 		hold.Message = fmt.Sprintf("%s cannot be started since %s: %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), run.Message)
 	}
 	if run.JobUID == "" && !run.GivesUp() {

@@ -129,3 +129,25 @@ func TestTurnsFitIntoTheStatus(t *testing.T) {
 		t.Errorf("there are %d turns, at most 128 fit", got)
 	}
 }
+
+// TestWhyAHookWaits checks that a plan says why a hook cannot be started, or what is known of one that has
+// been, also where Jobs are not read, as in the plugin.
+func TestWhyAHookWaits(t *testing.T) {
+	s, play := newStory(t)
+	play("node w1 v1.34.3", "hook leave BeforeNode", "jobs leave refused", "upgrade r type=Reboot ignore", "os w1 asks", "tick 4")
+	message := func(want string) {
+		t.Helper()
+		if got := s.decide().Nodes[0]; got.Reason != v1alpha1.ReasonHookRunning || !strings.Contains(got.Message, want) {
+			t.Errorf("w1: %s: %s", got.Reason, got.Message)
+		}
+	}
+	message("CronJob leave does not exist")
+	read := s.HookJobs
+	s.HookJobs = nil
+	message("CronJob leave does not exist")
+	s.HookJobs = read
+	play("jobs leave hangs", "tick 2")
+	run := s.policy().Status.HookTurns[0].Hooks[0]
+	s.HookJobs = map[string]fleet.HookJob{run.Job: {Problem: "the Jobs of hooks cannot be read: forbidden"}}
+	message("shows its log; the Jobs of hooks cannot be read: forbidden")
+}

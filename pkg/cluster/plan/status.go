@@ -178,6 +178,8 @@ func (p *planner) summary() fleet.Hold {
 		return p.whyWaiting(p.verdicts[waiting].hold)
 	case blocked >= 0:
 		return p.whyBlocked(blocked)
+	case queued >= 0 && p.verdicts[queued].hold.Reason == v1alpha1.ReasonNotItsTurn && p.cluster.hooks.hooksLeft(nil).Holds():
+		return p.cluster.hooks.hooksLeft(nil) // of a former upgrade, which use the budget up
 	case queued >= 0:
 		return p.verdicts[queued].hold
 	}

@@ -253,13 +253,14 @@ func hookFailed(s *survey, _ *node) fleet.Hold {
 	return h.failedHold()
 }
 
-// hooksLeft returns the hold of an upgrade whose nodes have hooks that run, or that are to run.
+// hooksLeft returns the hold of an upgrade whose nodes have hooks that run, or that are to run. Without an
+// upgrade: of any.
 func (h *hooks) hooksLeft(target *target) fleet.Hold {
 	if h == nil {
 		return fleet.Hold{}
 	}
 	for _, t := range h.turns {
-		if t.Node == "" || !target.isFor(&t.Upgrade) {
+		if t.Node == "" || target != nil && !target.isFor(&t.Upgrade) {
 			continue
 		}
 		if next := nextHook(t); next != nil {

@@ -101,6 +101,7 @@ var filters = []filter{
 	{all: timeTooShort, withdraws: true, question: asks("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
 
 	{all: otherRetries, agents: true, question: asks("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
+	{all: formerAtWork, question: asks("is a node at work for a former upgrade?", v1alpha1.ReasonNotItsTurn)},
 	{all: othersNotStaged, question: asks("is the image on every node?", v1alpha1.ReasonNotStaged)},
 	{all: othersFirst, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 

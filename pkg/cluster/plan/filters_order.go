@@ -23,6 +23,16 @@ func otherRetries(s *survey, n *node) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
 }
 
+// formerAtWork holds every node while one is at work for an upgrade that is not active any more, such as
+// one that a person retried: one upgrade is active at a time.
+func formerAtWork(s *survey, _ *node) fleet.Hold {
+	if s.former == nil {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("node %s is still at work for upgrade %s", s.former.Name, s.former.spec.Upgrade.Name)
+	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+}
+
 // retries reports whether the node's attempt failed and it waits for its retry.
 func (c *cluster) retries(n *node) bool {
 	return n.retryAt != nil && n.retryAt.After(c.now) && n.staged

@@ -13,6 +13,7 @@ type survey struct {
 	firstLost        *node   // the first that does not come back or relapsed, even if others may continue
 	writeFailed      *node   // the first that is being upgraded and cannot write to the API server
 	aborting         *node   // the first that failed in another upgrade, and aborts that attempt
+	former           *node   // the first that is at work for an upgrade that is not active any more
 	retrying         *node   // the first that waits for its retry
 	unprepared       *node   // the first that is in service and not prepared
 	stageError       *node   // the first whose staging or pull does not succeed
@@ -74,6 +75,9 @@ func (s *survey) noteBusy(n *node) {
 	}
 	if s.cluster.isLost(n) {
 		s.noteLost(n)
+	}
+	if s.former == nil && !n.failed() && n.spec.Upgrade != nil && !s.cluster.specIsForTarget(n) {
+		s.former = n
 	}
 	switch {
 	case !n.failed():

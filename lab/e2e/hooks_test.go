@@ -130,7 +130,6 @@ func TestHooks(t *testing.T) {
 	})
 	c.checkHooksRan(t)
 	balancers.check(t, c)
-	c.checkSlots(t, 1)
 }
 
 // recipes are those of docs/gates.md.

@@ -201,3 +201,28 @@ func (c *Coordinator) nodeWithSlot(t *testing.T, name, slotName string) fleet.Ow
 	}
 	return owner
 }
+
+// TestTurnEndsByTheStateThatIs checks that a turn does not end by a NodeUpgrade that has changed since.
+func TestTurnEndsByTheStateThatIs(t *testing.T) {
+	c := newWriter(t)
+	defer c.deleteAll(t)
+	n, err := c.ours.NodeUpgrades.Create(t.Context(), &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := v1alpha1.HookTurn{ID: 1, Node: "w1"}
+	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{turn}}}
+	turn.Outcome = v1alpha1.TurnAborted
+	s := &fleet.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*n}}
+	if err := c.checkTurns(t.Context(), s, policy, []v1alpha1.HookTurn{turn}); err != nil {
+		t.Errorf("nothing has changed: %v", err)
+	}
+	s.NodeUpgrades[0].ResourceVersion = "1"
+	if err := c.checkTurns(t.Context(), s, policy, []v1alpha1.HookTurn{turn}); !apierrors.IsConflict(err) {
+		t.Errorf("it has changed: %v", err)
+	}
+	policy.Status.HookTurns[0].Outcome = v1alpha1.TurnAborted
+	if err := c.checkTurns(t.Context(), s, policy, []v1alpha1.HookTurn{turn}); err != nil {
+		t.Errorf("the turn has ended before: %v", err)
+	}
+}

@@ -41,7 +41,10 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 // status is not written.
 func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) (unwritten map[string]bool, err error) {
 	lacking, recordErr := c.createRecords(ctx, p.Records)
-	policyErr := c.writePolicyStatus(ctx, policy, s.Policy, p.Policy)
+	policyErr := c.checkTurns(ctx, s, policy, p.HookTurns)
+	if policyErr == nil {
+		policyErr = c.writePolicyStatus(ctx, policy, s.Policy, p.Policy)
+	}
 	if policyErr != nil && p.Policy != nil {
 		lacking[p.Policy.Upgrade.UID] = true
 	}
@@ -52,6 +55,32 @@ func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, poli
 	unwritten, statusErr := c.writeStatuses(ctx, s.Upgrades, ready)
 	maps.Copy(unwritten, lacking)
 	return unwritten, errors.Join(recordErr, policyErr, statusErr)
+}
+
+// checkTurns returns a conflict if a node's turn ends by the plan, and its NodeUpgrade has changed since
+// it was read: the hooks after a node must not run by an old state while it is at work.
+func (c *Coordinator) checkTurns(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, turns []v1alpha1.HookTurn) error {
+	if policy == nil {
+		return nil
+	}
+	open := map[int64]bool{}
+	for _, t := range policy.Status.HookTurns {
+		open[t.ID] = t.Outcome == ""
+	}
+	stored := index(s.NodeUpgrades)
+	for _, t := range turns {
+		if was := stored[t.Node]; t.Node != "" && t.Outcome != "" && open[t.ID] && was != nil {
+			now, err := c.ours.NodeUpgrades.Get(ctx, t.Node, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				return fmt.Errorf("reading NodeUpgrade %s: %w", t.Node, err)
+			case now.ResourceVersion != was.ResourceVersion:
+				return apierrors.NewConflict(v1alpha1.NodeUpgrades.GroupResource(), t.Node, errors.New("it has changed, and the turn of its hooks would end"))
+			}
+		}
+	}
+	return nil
 }
 
 // writeStatuses applies the status of each upgrade that differs from the stored one.

@@ -159,7 +159,7 @@ e2e-%: packages lab image
 	CASE='$(CASE)' FORCE='$(FORCE)' DURATION='$(DURATION)' SEED='$(SEED)' KURED='$(KURED)' lab/e2e/run.sh $*
 e2e-soak: LDFLAGS := -X main.version=$(VERSION) # with debug information: goroutines are counted from outside
 
-e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with a real coordinator: metrics, alerts, dashboard (about 5 minutes)
+e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with a real coordinator: metrics, alerts, silences, dashboard (about 9 minutes)
 	$(call install,prometheus prometheus-alertmanager)
 	COORDINATOR=$(abspath bin/coordinator) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./test/monitoring
 

@@ -159,6 +159,18 @@ func (c *testCluster) loadPrometheus(t *testing.T) {
 // grantWhatPlanSays runs the command that the finding gate-rights shows.
 func (c *testCluster) grantWhatPlanSays(t *testing.T) {
 	t.Helper()
+	findings := c.planFindings(t)
+	i := slices.IndexFunc(findings, func(f v1alpha1.Finding) bool { return f.ID == "gate-rights" })
+	if i < 0 {
+		t.Fatalf("plan has no finding gate-rights: %+v", findings)
+	}
+	t.Log(findings[i].Message, findings[i].Advice)
+	c.must(t)(c.shell(t.TempDir(), findings[i].Advice))
+}
+
+// planFindings returns what `kubectl upgrade plan` finds for the upgrade.
+func (c *testCluster) planFindings(t *testing.T) []v1alpha1.Finding {
+	t.Helper()
 	var plan struct {
 		Findings []v1alpha1.Finding `json:"findings"`
 	}
@@ -166,12 +178,7 @@ func (c *testCluster) grantWhatPlanSays(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(plan.Findings, func(f v1alpha1.Finding) bool { return f.ID == "gate-rights" })
-	if i < 0 {
-		t.Fatalf("plan has no finding gate-rights: %+v", plan.Findings)
-	}
-	t.Log(plan.Findings[i].Message, plan.Findings[i].Advice)
-	c.must(t)(c.shell(t.TempDir(), plan.Findings[i].Advice))
+	return plan.Findings
 }
 
 // staysWaiting checks that a node begins nothing for a while.

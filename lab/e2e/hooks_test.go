@@ -96,7 +96,7 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The hook after the next node fails: no other one begins, until somebody retries.
+	// The hook after the next node fails: no other one begins, until a person retries.
 	c.apply(t, strings.ReplaceAll(recipes.cronJobs["lb-join"], "[label, node, $(NODE),", "[nonsense, node, $(NODE),"))
 	var failed string
 	c.eachSecond(t, 15*time.Minute, "a hook fails", func() error {
@@ -207,15 +207,8 @@ func (c *testCluster) loadKubectl(t *testing.T) {
 // agreeAsPlanSays runs the commands that the findings hook-rights show.
 func (c *testCluster) agreeAsPlanSays(t *testing.T) {
 	t.Helper()
-	var plan struct {
-		Findings []v1alpha1.Finding `json:"findings"`
-	}
-	out := c.must(t)(c.Upgrade(c.ctx, "plan", to, "-o", "json"))
-	if err := json.Unmarshal([]byte(out), &plan); err != nil {
-		t.Fatal(err)
-	}
-	agreed := 0
-	for _, f := range plan.Findings {
+	agreed, findings := 0, c.planFindings(t)
+	for _, f := range findings {
 		if command, is := strings.CutPrefix(f.Advice, "Its owner lets it: "); is && f.ID == "hook-rights" {
 			t.Log(f.Message)
 			c.must(t)(c.shell(t.TempDir(), command))
@@ -223,7 +216,7 @@ func (c *testCluster) agreeAsPlanSays(t *testing.T) {
 		}
 	}
 	if agreed != 7 {
-		t.Fatalf("plan has %d findings hook-rights, want one for each CronJob: %+v", agreed, plan.Findings)
+		t.Fatalf("plan has %d findings hook-rights, want one for each CronJob: %+v", agreed, findings)
 	}
 }
 

@@ -78,7 +78,7 @@ func (w *world) checkSilences(coordinator *exec.Cmd) {
 	})
 	w.Logf("ended %s after the node was done", time.Since(began).Round(time.Millisecond))
 
-	// The coordinator is killed, and nobody takes over.
+	// The coordinator is killed, and no other one takes over.
 	w.setStep("w1", v1alpha1.StepDraining)
 	awaitFor(w.T, 30*time.Second, func() string {
 		if active := w.silences(); len(active) != 1 {

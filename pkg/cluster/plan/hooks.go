@@ -139,7 +139,7 @@ func (h *hooks) retry() {
 	}
 }
 
-// isRetried reports whether somebody has retried an upgrade since the hook failed.
+// isRetried reports whether a person has retried an upgrade since the hook failed.
 func (h *hooks) isRetried(run *v1alpha1.HookRun) bool {
 	return slices.ContainsFunc(h.reading.snapshot.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
 		return u.Spec.RetryOf != "" && u.Status.Outcome == "" && !u.CreationTimestamp.Before(run.EndTime)

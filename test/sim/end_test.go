@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// settled reports whether a plan was made since the last fault, and nothing is in progress: every
+// settled reports whether a plan was made since the last fault and the last write, and nothing is in progress: every
 // upgrade has ended or waits for a person, every agent has observed its spec, and no node is being
 // upgraded.
 func (w *world) settled() bool {
@@ -50,7 +50,7 @@ func (w *world) settled() bool {
 	if w.script.Hooks && !w.hooksEnded() {
 		return false
 	}
-	if w.retriedGoesOn() != nil || !w.decidedAt.After(w.since["repaired"]) {
+	if w.retriedGoesOn() != nil || !w.decidedAt.After(w.since["repaired"]) || !w.decidedAt.After(w.wroteAt) {
 		return false
 	}
 	for _, u := range w.upgrades() {

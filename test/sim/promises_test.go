@@ -100,6 +100,9 @@ func (w *world) checkReboot(a *agentProgram) {
 // wrote checks a write that had its effect, and notes it in the story.
 func (w *world) wrote(by string, k key, before, after *stored) {
 	w.changed(k)
+	if k.Resource != "jobs" {
+		w.wroteAt = w.now()
+	}
 	w.writes = append(w.writes, write{by, k.Resource})
 	switch k.Resource {
 	case "leases":

@@ -46,6 +46,7 @@ type world struct {
 	edited                  map[string]editedLease // by the slot's name
 	since                   map[string]time.Time   // when people began to hold something, by what
 	decidedAt               time.Time              // when the last plan began that knew everything
+	wroteAt                 time.Time              // when an object changed last, Jobs aside
 	explained               map[string]bool        // nodes that may fail, because of a fault; or all
 	snapshots               map[string]int         // of etcd, by the upgrade's UID
 	fixed                   map[string]string      // the digest fixed at the trigger, by the upgrade's UID

@@ -34,3 +34,23 @@ func TestGuardOfAbandonedNode(t *testing.T) {
 		t.Errorf("in Aborting before the boot: %+v, want that the node is uncordoned: the guard does nothing yet", a)
 	}
 }
+
+// TestGuardReturnsWhereTheImageIsGone checks that a node which soft-rebooted without merging the new image
+// reboots instead, but not if the image is not on its disk any more: its guard returns it.
+func TestGuardReturnsWhereTheImageIsGone(t *testing.T) {
+	since := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
+	upgrade := v1alpha1.UpgradeReference{Name: "patch", UID: "uid-1"}
+	for installed, want := range map[string]Do{newVersion: DoReboot, oldVersion: DoNothing} {
+		s := State{Upgrade: upgrade, Step: v1alpha1.StepRebooting, Since: since, Attempts: 1, Method: v1alpha1.MethodSoftReboot, RebootedFrom: "boot-0"}
+		_, a := Next(s, Observation{
+			Now:  since.Add(20 * time.Second),
+			Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypePatch, Version: newVersion, Release: v1alpha1.ReleaseNode, Slot: "slot-0"},
+			Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
+			Slot: Slot{Held: "slot-0"},
+			Host: &Host{At: since.Add(19 * time.Second), HostFacts: verb.HostFacts{BootID: "boot-0", SoftReboots: 1, Supported: true, Active: newVersion, Merged: oldVersion, Installed: []string{installed}, Guarded: true}},
+		})
+		if a.Do != want {
+			t.Errorf("with %s on the disk: action %v, want %v", installed, a.Do, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -126,6 +127,8 @@ func (s State) giveUpSoftReboot(o Observation) State {
 	switch {
 	case !s.softReboots() || o.Host.BootID != s.RebootedFrom:
 		return s
+	case s.booted(o) && o.Host.Merged != o.Host.Active && !slices.Contains(o.Host.Installed, o.Host.Active):
+		return s // a reboot would merge nothing: the guard returns the node
 	case s.booted(o) && o.Host.Merged != o.Host.Active:
 		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the soft reboot did not merge %s", o.Host.Active))
 	case !s.booted(o) && !o.Now.Before(askRebootAgainAt(s, o)):

@@ -93,7 +93,7 @@ func (h *hooks) note(run *v1alpha1.HookRun) {
 		h.end(run, v1alpha1.HookFailed, job.Reason, job.Message)
 	case job.Deleted:
 		h.end(run, v1alpha1.HookFailed, "JobDeleted", "its Job was deleted before it ended")
-	case (run.JobUID != "" || run.GivesUp() || h.reading.snapshot.Policy.Hook(run.Name) == nil) && h.reading.now.After(run.Deadline().Add(overdueAfter)):
+	case (run.JobUID != "" || run.GivesUp() || h.reading.snapshot.Policy.Hook(run.Name) == nil && job.Problem != "") && h.reading.now.After(run.Deadline().Add(overdueAfter)):
 		message := fmt.Sprintf("its Job did not end within %d s", run.TimeoutSeconds)
 		if run.JobUID == "" {
 			message = fmt.Sprintf("its Job could not be created within %d s: %s", run.TimeoutSeconds, job.Problem)

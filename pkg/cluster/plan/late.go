@@ -17,10 +17,10 @@ import (
 // were about other control planes: if one is behind, an upgrade of its own is created.
 
 // lateTarget returns the upgrade to whose version late nodes are brought. Nil: there is
-// none.
+// none, or its own end is not stored yet: it would wait for its own nodes as for late ones.
 func (r *reading) lateTarget() *target {
 	u := r.followed()
-	if u == nil {
+	if u == nil || u.Status.Outcome == "" && u.DeletionTimestamp == nil {
 		return nil
 	}
 	t := r.newTarget(u)

@@ -105,3 +105,35 @@ func (c *chaos) changeByPerson(t *rapid.T) {
 		askForReboot(&c.nodeUpgrade(n.Name, n.UID).Status, true)
 	}
 }
+
+// TestEndIsStoredAfterAConflict loses the write of an upgrade's end after the policy's status
+// names it. It ends by the next plan, and does not wait for its own node as for a late one.
+func TestEndIsStoredAfterAConflict(t *testing.T) {
+	s := &script{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))}
+	for _, line := range []string{
+		"node cp1 v1.34.3 control-plane pool=a",
+		"node w1 v1.34.3 pool=b",
+		"source v1.34.4",
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY",
+		"upgrade u v1.34.4",
+	} {
+		s.must(t, line)
+	}
+	for range 40 {
+		if s.step(); s.nodeUpgrade("w1", "u-w1").Status.Step == v1alpha1.StepRebooting {
+			break
+		}
+	}
+	s.hung["w1"] = true
+	s.Policy.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "a"}}
+	p := s.decide()
+	if p.Policy == nil {
+		t.Fatalf("the upgrade does not end without w1: %+v", p.Statuses)
+	}
+	p.Statuses = nil // the conflict
+	s.write(p)
+	s.step()
+	if u := s.upgrade("u"); u.Status.Outcome != v1alpha1.OutcomeSucceeded {
+		t.Errorf("the upgrade has not ended: %+v", u.Status.Conditions)
+	}
+}

@@ -116,7 +116,7 @@ docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34) on the lab of KU
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
 	$(call install,prometheus)
 	promtool check rules manifests/monitoring/rules.yaml
-	promtool test rules test/monitoring/testdata/rules_test.yaml
+	promtool test rules test/monitoring/testdata/*_test.yaml
 
 test-sysupdate: packages lab ## Staging beside other runs of systemd-sysupdate, with those of systemd 254, 257 and Debian sid's (root)
 	for base in bookworm-backports trixie sid; do \

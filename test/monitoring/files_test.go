@@ -247,3 +247,29 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 }
+
+// TestQueryToFollow checks that `make test-rules` tests the query of docs/gates.md.
+func TestQueryToFollow(t *testing.T) {
+	_, recipe, found := strings.Cut(string(read(t, root+"docs/gates.md")), "<!-- recipe: follow -->\n```yaml\n")
+	recipe, _, ended := strings.Cut(recipe, "```")
+	var policy v1alpha1.UpgradePolicy
+	if err := yaml.UnmarshalStrict([]byte(recipe), &policy); err != nil || !found || !ended {
+		t.Fatalf("the recipe is no UpgradePolicy: %v\n%s", err, recipe)
+	}
+	var tested struct {
+		Tests []struct {
+			Queries []struct {
+				Expression string `json:"expr"`
+			} `json:"promql_expr_test"`
+		} `json:"tests"`
+	}
+	if err := yaml.Unmarshal(read(t, "testdata/follow_test.yaml"), &tested); err != nil {
+		t.Fatal(err)
+	}
+	words := func(query string) string { return strings.Join(strings.Fields(query), " ") }
+	for _, one := range tested.Tests {
+		if diff := cmp.Diff(words(policy.Spec.Gates[0].Prometheus.Query), words(one.Queries[0].Expression)); diff != "" {
+			t.Errorf("docs/gates.md and testdata/follow_test.yaml have different queries:\n%s", diff)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,15 @@ func stateOf(size int) metrics.State {
 	}
 	s.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "alerts"}, {Name: "new"}}
 	s.Policy.Status.Gates = []v1alpha1.GateStatus{{Name: "alerts", State: v1alpha1.GateClosed, SinceTime: at(time.Minute)}, {Name: "taken-away", State: v1alpha1.GateOpen}}
+	digests := []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:" + strings.Repeat("1", 64)}}
+	s.Policy.Status.Ran = []v1alpha1.RanVersion{
+		{Version: "v1.34.3", Digests: digests, SinceTime: ptr.To(at(90 * time.Hour))},
+		{Version: "v1.34.2", Digests: digests, SinceTime: ptr.To(at(200 * time.Hour)), UntilTime: ptr.To(at(100 * time.Hour))},
+		{Version: "v1.34.1", Digests: digests, SinceTime: ptr.To(at(300 * time.Hour)), Problem: "node w1 failed"},
+		{Version: "v1.34.0", Digests: digests, SinceTime: ptr.To(at(300 * time.Hour)), Blocked: "broken"},
+		{Version: "v1.33.9", Digests: digests, SinceTime: ptr.To(at(300 * time.Hour)), Behind: 1},
+		{Version: "v1.34.4", Digests: digests},
+	}
 	s.Source = fleet.Source{Offers: []fleet.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64"}}}}
 	p := plan.Decide(s, now)
 	p.Findings = []v1alpha1.Finding{{ID: "disk-space", Level: v1alpha1.LevelBlock, Message: "x"}, {ID: "disk-space", Level: v1alpha1.LevelBlock, Message: "y"}, {ID: "capi", Level: v1alpha1.LevelWarn}, {ID: "fluo", Level: v1alpha1.LevelBlock, Ignored: true}}

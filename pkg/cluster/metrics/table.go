@@ -73,6 +73,8 @@ const (
 	policyAutomatic  = "policy_automatic"
 	policyValid      = "policy_valid"
 	gateState        = "gate_state"
+	imageSoak        = "image_soak_seconds"
+	upgradeImage     = "upgrade_image"
 	sourceReads      = "source_reads_total"
 	sourceLastRead   = "source_last_success_time_seconds"
 	sourceProblem    = "source_problem_start_time_seconds"
@@ -99,6 +101,7 @@ var Table = []Metric{
 	{nodesWindow, Gauge, "", []string{"type", "state"}, "Number of managed nodes by their windows for that type of upgrade: Open, Closed, Excluded, Never (no window opens again), Invalid.", false},
 	{windowChange, Gauge, "seconds", []string{"type"}, "When that changes next for a node, as Unix time.", false},
 	{upgradeInfo, Gauge, "", []string{"upgrade", "type", "from", "version", "reason"}, "Information about a ClusterUpgrade that has not ended. Always 1.", false},
+	{upgradeImage, Gauge, "", []string{"upgrade", "version", "architecture", "digest"}, "An image of a triggered ClusterUpgrade that has not ended. Always 1.", false},
 	{upgradeNodes, Gauge, "", []string{"upgrade", "state"}, "Number of the upgrade's nodes: Done, Active, Waiting, Blocked, Unsupported.", false},
 	{upgradeCreated, Gauge, "seconds", []string{"upgrade"}, "When the ClusterUpgrade was created, as Unix time.", false},
 	{upgradeTriggered, Gauge, "seconds", []string{"upgrade"}, "When the upgrade became active and its images were fixed, as Unix time.", false},
@@ -115,6 +118,7 @@ var Table = []Metric{
 	{policyAutomatic, Gauge, "", []string{"type"}, "1 if the UpgradePolicy creates upgrades of that type by itself, else 0.", false},
 	{policyValid, Gauge, "", nil, "1 if the UpgradePolicy is valid, else 0.", false},
 	{gateState, Gauge, "", []string{"gate", "state"}, "1 for the state of the policy's gate (Open, Closed, Unknown, also before its first answer), 0 for the others. Absent while it is not asked.", false},
+	{imageSoak, Gauge, "seconds", []string{"version", "architecture", "digest"}, "How long every managed node has run the version with these images, or had run it when the first left it. Absent: a node failed or is behind, or the version is blocked.", false},
 	{sourceVersions, Gauge, "", nil, "Number of versions that the source of images offers.", false},
 	{sourceProblem, Gauge, "seconds", []string{"reason"}, "When the index of images could not be used any more, as Unix time. Absent: no problem.", false},
 	{sourceLastRead, Gauge, "seconds", nil, "When this replica last read the index without a problem, as Unix time.", false},

@@ -29,6 +29,9 @@ func (s *scrape) upgrades() {
 		s.at(upgradeCreated, &u.CreationTimestamp.Time, u.Name)
 		if u.Status.TriggerTime != nil {
 			s.at(upgradeTriggered, &u.Status.TriggerTime.Time, u.Name)
+			for _, image := range u.Status.Images {
+				s.set(upgradeImage, 1, u.Name, u.Spec.Version, image.Architecture, image.Digest)
+			}
 		}
 		s.flag(upgradeStalled, u.Status.Stalled(), u.Name)
 		counts := u.Status.Nodes
@@ -172,6 +175,7 @@ func (s *scrape) policy() {
 		s.flag(policyAutomatic, slices.ContainsFunc(policy.Spec.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == t }), string(t))
 	}
 	s.gates(policy)
+	s.soak(policy)
 	conditions := policy.Status.Conditions
 	s.flag(policyValid, !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionValid))
 	s.flag(writesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionWriteFailed))
@@ -191,6 +195,23 @@ func (s *scrape) gates(policy *v1alpha1.UpgradePolicy) {
 		}
 		for _, state := range []v1alpha1.GateState{v1alpha1.GateOpen, v1alpha1.GateClosed, v1alpha1.GateUnknown} {
 			s.flag(gateState, state == now, name, string(state))
+		}
+	}
+}
+
+// soak adds how long the cluster has run each version, for clusters that follow it by their
+// Prometheus. A policy has eight versions at most, each with one image for each architecture.
+func (s *scrape) soak(policy *v1alpha1.UpgradePolicy) {
+	for _, ran := range policy.Status.Ran {
+		if ran.SinceTime == nil || ran.Problem != "" || ran.Blocked != "" || ran.Behind > 0 {
+			continue
+		}
+		until := s.now
+		if ran.UntilTime != nil {
+			until = ran.UntilTime.Time
+		}
+		for _, image := range ran.Digests {
+			s.set(imageSoak, until.Sub(ran.SinceTime.Time).Seconds(), ran.Version, image.Architecture, image.Digest)
 		}
 	}
 }

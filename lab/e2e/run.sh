@@ -26,6 +26,7 @@ flatcar)
 	;;
 staging) debian nginx-light ;;
 gates) debian prometheus ;;
+notices) debian prometheus-alertmanager ;;
 speed) tests=$tests${CASE:+$CASE\$} ;;
 prometheus)
 	(cd "$(module $prometheus)" && GOWORK=off CGO_ENABLED=0 go build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o "$root/bin/prometheus" ./cmd/prometheus)

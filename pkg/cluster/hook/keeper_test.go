@@ -306,7 +306,7 @@ func TestCoordinatorStartsWhatTheCronJobSays(t *testing.T) {
 	} {
 		forged := newJob(from, turn, &turn.Hooks[0])
 		change(forged)
-		if _, err := jobs.Create(t.Context(), forged, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'kubectl-upgrade-hooks'") {
+		if _, err := jobs.Create(t.Context(), forged, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'kubectl-upgrade-hooks") {
 			t.Errorf("a Job with %s: %v", name, err)
 		}
 	}

@@ -54,8 +54,9 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 
 ##@ Check it
 
-# These start no goroutine, which test/purity checks: the race detector would only make their long tests ten times slower.
-WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule
+# The race detector makes tests ten times slower. The first two start no goroutine, which test/purity checks; of the third
+# only the tests of `make check` run with it, as the others run whole commands, thousands of them.
+WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule ./pkg/plugin/cli
 
 check: ## Tests that need no root, no API server and no node, vet and formatting (about two minutes)
 	go vet ./...
@@ -68,6 +69,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- $(if $(filter lab,$$module),-race) -timeout 30m ./...) || exit; done
 	$(GOTESTSUM) -- -timeout 30m $(WITHOUT_RACE)
 	$(GOTESTSUM) -- -race -timeout 30m $$(go list ./... | grep -vxF "$$(go list $(WITHOUT_RACE))")
+	$(GOTESTSUM) -- -race -short ./pkg/plugin/cli
 	go test -count 1 -timeout 30m ./test/sim
 
 lint: ## Linters, formatting, and a check that generated files are up to date

@@ -30,6 +30,10 @@ spec:
   strategy: {settleSeconds: 10, drain: {volumesDetachedSeconds: 600}}
 `
 
+// controllersStart is how long the new kube-controller-manager needs: at its start it detaches volumes
+// that no pod uses.
+const controllersStart = 30 * time.Second
+
 // TestNodeConditions patches a control plane and a worker, and checks what the worker's Node shows
 // at each moment, beside the condition of another client, with the real kubelet, whose reports keep
 // them. The worker has a volume that is attached, as far as the API server knows.
@@ -39,12 +43,16 @@ func TestNodeConditions(t *testing.T) {
 	c.connect(t)
 	c.must(t)(c.Kube(c.ctx, "patch", "node", "w1", "--subresource", "status", "--type", "strategic", "-p",
 		`{"status":{"conditions":[{"type":"HardwareFine","status":"True","reason":"Checked","message":"m"}]}}`))
-	name, volume := c.attachVolume(t)
 	shown := c.recordConditions(t)
+	c.must(t)(c.Kube(c.ctx, "label", "node", "w1", v1alpha1.HoldLabel+"="))
 	c.apply(t, scenario.OpenSchedule)
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 	c.apply(t, waitsForVolumes)
-	c.eventually(t, 20*time.Minute, "w1 waits for its volume", func() error { return c.at("w1", v1alpha1.StepDetaching) })
+	c.eventually(t, 20*time.Minute, "cp1 is done", func() error { return c.done("cp1") })
+	time.Sleep(controllersStart)
+	name, volume := c.attachVolume(t)
+	c.must(t)(c.Kube(c.ctx, "label", "node", "w1", v1alpha1.HoldLabel+"-"))
+	c.awaitStatus(t, v1alpha1.ReasonVolumesAttached, volume, "w1")
 	c.checkStatus(t, "VolumesAttached", volume)
 	c.listVolumes(t, "null") // its detachment begins
 	time.Sleep(15 * time.Second)

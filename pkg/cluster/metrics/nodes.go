@@ -12,7 +12,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // node is a managed node with what is known about it.
@@ -227,32 +226,11 @@ func (s *scrape) fleetVersions() {
 		s.set(nodesStaged, float64(count), v)
 	}
 	for v, count := range lacking {
-		since := s.behindSince(v)
+		_, since := plan.NewerPatch(s.Snapshot.Policy, v)
 		if since == nil {
 			count = 0
 		}
 		s.set(nodesBehind, float64(count), v)
 		s.at(nodesBehindStart, since, v)
 	}
-}
-
-// behindSince returns when the coordinator first saw a newer patch of the version's minor;
-// nil: there is none.
-func (s *scrape) behindSince(kubelet string) *time.Time {
-	runs, err := version.Parse(kubelet)
-	if err != nil || s.Snapshot.Policy == nil {
-		return nil
-	}
-	var first *time.Time
-	for i := range s.Snapshot.Policy.Status.Offered {
-		offered := &s.Snapshot.Policy.Status.Offered[i]
-		v, err := version.Parse(offered.Version)
-		if err != nil || v.Line() != runs.Line() || !runs.Less(v) {
-			continue
-		}
-		if first == nil || offered.FirstSeenTime.Time.Before(*first) {
-			first = &offered.FirstSeenTime.Time
-		}
-	}
-	return first
 }

@@ -15,13 +15,26 @@ import (
 
 // followHold returns why the upgrade's version has not soaked in the cluster that the gate follows.
 func (c *cluster) followHold(g *v1alpha1.Gate) fleet.Hold {
-	return c.reading.soakHold(g, c.target.Spec.Version, c.target.Status.Images)
+	return soakHold(c.reading.snapshot.Policy.GateStatus(g.Name), g, c.target.Spec.Version, c.target.Status.Images, c.reading.now)
+}
+
+// FollowHold returns why a version with these images may not come yet by a gate that follows another
+// cluster: that has not been asked, or the version has not soaked there.
+func FollowHold(policy *v1alpha1.UpgradePolicy, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) fleet.Hold {
+	status := policy.GateStatus(g.Name)
+	if status != nil && status.State == v1alpha1.GateOpen {
+		return soakHold(status, g, to, images, now)
+	}
+	message := "has not been asked yet"
+	if status != nil {
+		message = "cannot be asked: " + status.Message
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s %s", g.Name, message)}
 }
 
 // soakHold returns why a version with these images has not soaked in the cluster that the gate follows,
-// which has been read.
-func (r *reading) soakHold(g *v1alpha1.Gate, to string, images []v1alpha1.Image) fleet.Hold {
-	status := r.snapshot.Policy.GateStatus(g.Name)
+// which has been read with that answer.
+func soakHold(status *v1alpha1.GateStatus, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) fleet.Hold {
 	because := func(format string, args ...any) fleet.Hold {
 		message := fmt.Sprintf("gate %s follows a cluster that %s", g.Name, fmt.Sprintf(format, args...))
 		return fleet.Hold{Reason: v1alpha1.ReasonNotSoaked, Message: message}
@@ -51,7 +64,7 @@ func (r *reading) soakHold(g *v1alpha1.Gate, to string, images []v1alpha1.Image)
 	switch {
 	case one.UntilTime != nil && one.UntilTime.Time.Before(opens):
 		return because("ran %s for %s only, from %s on, and %s are asked for", to, one.UntilTime.Sub(one.SinceTime.Time), fleet.FormatTime(one.SinceTime.Time), soak)
-	case r.now.Before(opens):
+	case now.Before(opens):
 		hold := because("runs %s since %s, and has to do so until %s", to, fleet.FormatTime(one.SinceTime.Time), fleet.FormatTime(opens))
 		hold.Until = &opens
 		return hold
@@ -81,15 +94,7 @@ func (r *reading) notSoaked(v version.Version) fleet.Hold {
 		if g.Cluster == nil {
 			continue
 		}
-		status := r.snapshot.Policy.GateStatus(g.Name)
-		if status == nil || status.State != v1alpha1.GateOpen {
-			message := "has not been asked yet"
-			if status != nil {
-				message = "cannot be asked: " + status.Message
-			}
-			return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s %s", g.Name, message)}
-		}
-		if hold := r.soakHold(g, v.String(), r.snapshot.Source.Images(v.String())); hold.Holds() {
+		if hold := FollowHold(r.snapshot.Policy, g, v.String(), r.snapshot.Source.Images(v.String()), r.now); hold.Holds() {
 			return hold
 		}
 	}

@@ -23,6 +23,7 @@ const (
 	exitWork        = 2
 	exitFailed      = 3
 	exitTimeout     = 4
+	exitUnanswered  = 5
 	exitInterrupted = 130
 )
 
@@ -46,6 +47,8 @@ func exit(err error, errOut io.Writer) int {
 		return exitFailed
 	case errors.As(err, new(timedOut)):
 		return exitTimeout
+	case errors.As(err, new(unanswered)):
+		return exitUnanswered
 	}
 	return 1
 }

@@ -17,6 +17,23 @@ import (
 // restConfig returns how to reach the cluster. Where a kubeconfig is missing, the error names it:
 // client-go then goes on with an empty one, and asks localhost.
 func (p *program) restConfig() (*rest.Config, error) {
+	if p.access != nil {
+		return p.access, nil
+	}
+	missing, err := p.missingKubeconfigs()
+	if err != nil {
+		return nil, err
+	}
+	config, err := p.cluster.ToRESTConfig()
+	if err != nil && missing != "" {
+		return nil, fmt.Errorf("%w; %s", err, missing)
+	}
+	return config, err
+}
+
+// missingKubeconfigs says which of the files that the user named are missing. It returns an error where
+// all are.
+func (p *program) missingKubeconfigs() (also string, err error) {
 	source, files := p.kubeconfigs()
 	missing := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
 		_, err := os.Stat(file)
@@ -24,13 +41,12 @@ func (p *program) restConfig() (*rest.Config, error) {
 	})
 	insideCluster := os.Getenv("KUBERNETES_SERVICE_HOST") != "" && source != "--kubeconfig"
 	if len(files) > 0 && len(missing) == len(files) && !insideCluster && *p.cluster.APIServer == "" {
-		return nil, fmt.Errorf("%s names %s, and there is no such file", source, strings.Join(missing, " and "))
+		return "", fmt.Errorf("%s names %s, and there is no such file", source, strings.Join(missing, " and "))
 	}
-	config, err := p.cluster.ToRESTConfig()
-	if err != nil && len(missing) > 0 {
-		return nil, fmt.Errorf("%w; %s also names %s, and there is no such file", err, source, strings.Join(missing, " and "))
+	if len(missing) > 0 {
+		also = fmt.Sprintf("%s also names %s, and there is no such file", source, strings.Join(missing, " and "))
 	}
-	return config, err
+	return also, nil
 }
 
 // kubeconfigs returns the files that the user named, and what names them. None: the default counts.

@@ -83,6 +83,9 @@ func (s *screen) Show(f Frame) error {
 	return err
 }
 
+// FooterLines returns how many lines a screen keeps below a picture.
+func FooterLines(o render.Options) int { return len(footer(Frame{}, o)) }
+
 // footer returns the lines below the picture.
 func footer(f Frame, o render.Options) []string {
 	switch {

@@ -37,6 +37,9 @@ type Follower struct {
 // itself.
 type Failure struct{ error }
 
+// NewFailure returns the error as a Failure, for several upgrades together.
+func NewFailure(err error) Failure { return Failure{err} }
+
 // redrawEvery limits how often a screen is drawn, however much changes.
 const redrawEvery = 150 * time.Millisecond
 
@@ -59,7 +62,7 @@ func (f *Follower) Run(ctx context.Context, first fleet.Snapshot) error {
 	defer tick.Stop()
 	for unreachable, changed := false, true; ; {
 		s := following.Snapshot()
-		if ended, _ := outcome(s, f.Upgrade); ended {
+		if ended, _ := Outcome(s, f.Upgrade); ended {
 			// Watches of two kinds have no common order: the last changes of nodes may not be here yet.
 			if list, err := f.Clients.Ours.NodeUpgrades.List(ctx, metav1.ListOptions{}); err == nil {
 				s.NodeUpgrades = list.Items
@@ -131,12 +134,12 @@ func (f *Follower) show(s fleet.Snapshot, unreachable, changed bool) (ended bool
 	if err := f.Display.Show(frame); err != nil {
 		return false, err
 	}
-	return outcome(s, f.Upgrade)
+	return Outcome(s, f.Upgrade)
 }
 
-// outcome reports whether the upgrade with that name has ended, or stands still until a
-// person acts. The error says how.
-func outcome(s fleet.Snapshot, name string) (ended bool, err error) {
+// Outcome reports whether the upgrade with that name has ended, or stands still until a
+// person acts. The error, a Failure, says how if that is not well.
+func Outcome(s fleet.Snapshot, name string) (ended bool, err error) {
 	if name == "" {
 		return false, nil
 	}

@@ -57,7 +57,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ended, err := outcome(fleet.Snapshot{Upgrades: test.upgrades}, test.name)
+			ended, err := Outcome(fleet.Snapshot{Upgrades: test.upgrades}, test.name)
 			if ended != test.ended || (err != nil) != (test.want != "") {
 				t.Fatalf("got %t, %v; want %t, %q", ended, err, test.ended, test.want)
 			}

@@ -54,6 +54,15 @@ func ReadSingle(text []byte, apiVersion, kind string, into any) error {
 	return nil
 }
 
+// ProblemIn returns the error about a field of a file's one object, such as stages[0].name, with its line.
+func ProblemIn(text []byte, field string, problem error) error {
+	documents, err := split(text)
+	if err != nil || len(documents) == 0 {
+		return problem
+	}
+	return Object{in: documents[0]}.Problem(field, problem)
+}
+
 // nameless returns the path to the name of the first item of the object's lists that should have
 // one, and has none.
 func nameless(object reflect.Value, at path) path {

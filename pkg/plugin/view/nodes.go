@@ -149,3 +149,23 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 func isFor(reference *v1alpha1.UpgradeReference, u *v1alpha1.ClusterUpgrade) bool {
 	return reference != nil && reference.UID == string(u.UID)
 }
+
+// Kubelets counts the nodes by their kubelet's version, the oldest first, without those of these names.
+func Kubelets(s fleet.Snapshot, without []string) []Count {
+	numbers, left := map[string]int{}, Set(without)
+	for _, n := range s.Nodes {
+		if _, err := version.Parse(n.Kubelet); err == nil && !left[n.Name] {
+			numbers[n.Kubelet]++
+		}
+	}
+	return counted(numbers)
+}
+
+// Set returns the names as a set.
+func Set(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}

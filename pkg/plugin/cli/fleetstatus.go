@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// fleetStatus is `kubectl upgrade fleet status` with its arguments.
+type fleetStatus struct {
+	fleetCommand
+	output
+	timeout timeout
+	watch   bool
+}
+
+func newFleetStatus(p *program) *cobra.Command {
+	s := &fleetStatus{fleetCommand: fleetCommand{program: p}}
+	cmd := &cobra.Command{
+		Use:   "status [CONTEXT...]",
+		Short: "Show a row for each cluster, and the one reason why it is not done",
+		Long: `Asks all clusters at once and shows a row for each: its stage, the version of its oldest
+kubelet, for how long it has lacked a patch, the active upgrade, how many nodes are done,
+the window that is open or the next one, the clusters that it follows with what they wait
+for, and of all reasons the one that needs a person first. With CONTEXT, these clusters
+in full, as ` + "`kubectl upgrade status`" + ` shows them.
+
+A cluster that does not answer within --cluster-timeout is a row, and not an error; it
+makes the exit code 5. With --watch it asks again and again, keeps the last answer of a
+cluster that went silent with its age, and ends when the upgrades that it saw have ended:
+0 they succeeded; 3 one failed, or needs a person to continue; 4 --timeout was exceeded.`,
+		Example: `  kubectl upgrade fleet status --contexts 'prod-*'
+  kubectl upgrade fleet status --fleet fleet.yaml --stage dev --watch --timeout 2h
+  kubectl upgrade fleet status prod-eu-1 prod-us-1
+  kubectl upgrade fleet status --contexts '*' -o jsonpath='{.items[?(@.needsPerson)].context}'
+  kubectl upgrade fleet status --contexts '*' -o custom-columns=CLUSTER:.context,RUNS:.version,WHY:.reason`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.run(cmd, args)
+		},
+		ValidArgsFunction: s.completeContexts,
+	}
+	s.output.addTo(cmd)
+	s.fleetCommand.addTo(cmd, "4s")
+	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Ask again and again, until the upgrades have ended.")
+	s.timeout.addTo(cmd, "0", "With --watch: how long to follow, such as 30m or 1d.")
+	return cmd
+}
+
+func (s *fleetStatus) check(named bool) error {
+	switch {
+	case s.timeout.limit > 0 && !s.watch:
+		return errors.New("--timeout limits --watch: add -w; --cluster-timeout limits each cluster")
+	case s.watch && !s.forPeople():
+		return fmt.Errorf("--watch is for people: leave out -o %s, or --watch", s.format())
+	case s.watch && named:
+		return errors.New("--watch shows a row for each cluster: choose them with --contexts, or leave out --watch")
+	}
+	return nil
+}
+
+func (s *fleetStatus) run(cmd *cobra.Command, named []string) error {
+	if err := s.check(len(named) > 0); err != nil {
+		return err
+	}
+	if len(s.choice.Contexts) > 0 && len(named) > 0 {
+		return errors.New("CONTEXT names clusters, as --contexts does: leave one of them out")
+	}
+	s.choice.Contexts = append(s.choice.Contexts, named...)
+	all, err := s.choose(cmd)
+	if err != nil {
+		return err
+	}
+	defer quietPrograms()()
+	if s.watch {
+		return s.follow(cmd.Context(), all, nil)
+	}
+	answers := forEach(cmd.Context(), &s.fleetCommand, all, s.answerOf, noAnswer)
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	now := s.now()
+	rows := make([]clusters.Row, len(answers))
+	for i, a := range answers {
+		rows[i] = clusters.NewRow(a, now)
+		if len(named) > 0 && a.Snapshot != nil {
+			full := view.NewStatus(*a.Snapshot, now)
+			rows[i].Status = &full
+		}
+	}
+	if err := s.show(clusters.NewStatus(rows), len(named) > 0); err != nil {
+		return err
+	}
+	return outcomeOf(rows)
+}
+
+// show writes the rows in the format that was chosen.
+func (s *fleetStatus) show(shown clusters.Status, full bool) error {
+	switch {
+	case s.format() == "name":
+		for _, r := range shown.Items {
+			fmt.Fprintln(s.Out, r.Context)
+		}
+		return nil
+	case !s.forPeople():
+		return s.print(s.program, shown)
+	}
+	options := s.drawing()
+	options.Wide = s.format() == "wide"
+	text := ""
+	if full {
+		text = s.drawFull(shown, options)
+	} else {
+		text = render.Clusters(shown, options)
+	}
+	_, err := io.WriteString(s.drawn, text)
+	return err
+}
+
+// drawFull draws each cluster as `kubectl upgrade status` does.
+func (s *fleetStatus) drawFull(shown clusters.Status, options render.Options) string {
+	var pages []string
+	for _, r := range shown.Items {
+		page := "Cluster:    " + r.Context + "\n"
+		if r.Stage != "" {
+			page = "Cluster:    " + r.Context + ", stage " + r.Stage + "\n"
+		}
+		if r.Status == nil {
+			page += render.ClusterTrouble(r, options)
+		} else {
+			page += render.Screen(*r.Status, options)
+		}
+		pages = append(pages, page)
+	}
+	return strings.Join(pages, "\n")
+}

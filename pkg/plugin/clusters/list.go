@@ -1,0 +1,133 @@
+package clusters
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// Status is the clusters on one screen. Its JSON is a shape that scripts may rely on; times are in UTC.
+type Status struct {
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Summary    Summary `json:"summary"`
+	Items      []Row   `json:"items"`
+}
+
+// Summary counts the clusters. A context with the server of another one does not count.
+type Summary struct {
+	Clusters    int `json:"clusters"`
+	Answered    int `json:"answered"`
+	Failed      int `json:"failed"`
+	NeedPerson  int `json:"needPerson"` // failed ones included
+	Active      int `json:"active"`
+	Waiting     int `json:"waiting"`
+	Idle        int `json:"idle"`
+	Behind      int `json:"behind"`
+	SameCluster int `json:"sameCluster"` // contexts that lead to the cluster of another one
+}
+
+// NewStatus returns the screen of rows, which are in their order.
+func NewStatus(rows []Row) Status {
+	connect(rows)
+	s := Status{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetStatus", Items: rows}
+	for _, r := range rows {
+		if r.SameAs != "" {
+			s.Summary.SameCluster++
+		}
+		if r.Repeated {
+			continue
+		}
+		s.Summary.Clusters++
+		if r.State == StateSilent {
+			continue
+		}
+		s.Summary.Answered++
+		counts := map[State]*int{StateFailed: &s.Summary.Failed, StateActive: &s.Summary.Active, StateWaiting: &s.Summary.Waiting, StateIdle: &s.Summary.Idle}
+		*counts[r.State]++
+		if r.NeedsPerson {
+			s.Summary.NeedPerson++
+		}
+		if r.Behind != nil {
+			s.Summary.Behind++
+		}
+	}
+	return s
+}
+
+// connect says which rows are of one cluster, and which cluster another one follows.
+func connect(rows []Row) {
+	byUID, byServer := map[string]string{}, map[string]*Row{}
+	for i := range rows {
+		r := &rows[i]
+		byServer[Context{Server: r.Server}.normal().Server] = r
+		if r.uid == "" || r.Repeated {
+			continue
+		}
+		if before, is := byUID[r.uid]; is {
+			r.SameAs = before
+			continue
+		}
+		byUID[r.uid] = r.Context
+	}
+	for i := range rows {
+		for j := range rows[i].Follows {
+			f := &rows[i].Follows[j]
+			if other := byServer[Context{Server: f.server}.normal().Server]; f.server != "" && other != nil && other != &rows[i] {
+				f.Context, f.Reason, f.Why = other.Context, other.Reason, other.Message
+			}
+		}
+	}
+}
+
+// Words returns the summary as a sentence, such as "97 of 100 clusters answered: 3 failed, 94 idle; 3
+// need a person".
+func (s Summary) Words() string {
+	text := fmt.Sprintf("%d of %d clusters answered", s.Answered, s.Clusters)
+	if s.Clusters == 1 {
+		text = fmt.Sprintf("%d of 1 cluster answered", s.Answered)
+	}
+	var states []string
+	for _, one := range []struct {
+		count int
+		is    string
+	}{{s.Failed, "failed"}, {s.Active, "upgrading"}, {s.Waiting, "waiting"}, {s.Idle, "idle"}} {
+		if one.count > 0 {
+			states = append(states, fmt.Sprintf("%d %s", one.count, one.is))
+		}
+	}
+	if len(states) > 0 {
+		text += ": " + strings.Join(states, ", ")
+	}
+	if s.NeedPerson > 0 {
+		text += fmt.Sprintf("; %d need a person", s.NeedPerson)
+	}
+	if s.Behind > 0 {
+		text += fmt.Sprintf("; %d lack a patch", s.Behind)
+	}
+	return text
+}
+
+// Same returns a sentence about contexts that lead to one cluster; empty: none do.
+func Same(rows []Row) string {
+	var names []string
+	first := ""
+	for _, r := range rows {
+		if r.SameAs != "" {
+			names = append(names, r.Context)
+			first = r.SameAs
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case slices.ContainsFunc(rows, func(r Row) bool { return r.SameAs != "" && r.SameAs != first }):
+		return fmt.Sprintf("%d contexts lead to the cluster of another one: %s", len(names), view.Few(names))
+	case len(names) == 1:
+		return fmt.Sprintf("%s is the same cluster as %s", names[0], first)
+	}
+	return fmt.Sprintf("%s are the same cluster as %s", view.Few(names), first)
+}

@@ -1,0 +1,135 @@
+package clusters
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// The codes of what is wrong with reaching a cluster. Other reasons are those of the cluster.
+const (
+	ReasonSilent             v1alpha1.Reason = "Silent"             // it did not answer in time
+	ReasonUnreachable        v1alpha1.Reason = "Unreachable"        // nothing is there
+	ReasonNotTrusted         v1alpha1.Reason = "NotTrusted"         // its certificate is not that of the kubeconfig
+	ReasonCertificateExpired v1alpha1.Reason = "CertificateExpired" // its certificate, or the person's
+	ReasonNoCredentials      v1alpha1.Reason = "NoCredentials"      // the program that gets them gave none
+	ReasonNoAccess           v1alpha1.Reason = "NoAccess"           // it refuses the person
+	ReasonNotInstalled       v1alpha1.Reason = "NotInstalled"       // it does not know our kinds
+	ReasonKubeconfig         v1alpha1.Reason = "Kubeconfig"         // the context cannot be used
+	ReasonUnreadable         v1alpha1.Reason = "Unreadable"         // anything else
+	ReasonSameCluster        v1alpha1.Reason = "SameCluster"        // another context leads there, too
+)
+
+// cause is one reason why a cluster is not done. The one with the lowest rank is shown.
+type cause struct {
+	rank        int
+	needsPerson bool
+	reason      v1alpha1.Reason
+	message     string
+	until       *time.Time
+}
+
+// The ranks: first what needs a person, of that first what has failed, and last what is routine.
+const (
+	rankFailed = iota
+	rankPrograms
+	rankInvalid
+	rankStalled
+	rankApproval
+	rankDecided // people have decided that nothing happens
+	rankWaits
+	rankFrozen
+	rankRoutine
+)
+
+// reasons returns all causes.
+func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
+	add := func(rank int, needsPerson bool, reason v1alpha1.Reason, message string, until *time.Time) {
+		all = append(all, cause{rank, needsPerson, reason, message, until})
+	}
+	for _, p := range s.Problems {
+		add(rankPrograms, true, p.Reason, p.Message, nil)
+	}
+	if s.Policy != nil {
+		for _, p := range s.Policy.Problems {
+			rank := rankInvalid
+			if hasFailed(p.Reason) {
+				rank = rankFailed
+			}
+			add(rank, true, p.Reason, p.Message, nil)
+		}
+	}
+	for _, one := range s.Schedules {
+		if one.State == "Invalid" {
+			add(rankInvalid, true, v1alpha1.ReasonScheduleInvalid, "schedule "+one.Name+": "+one.Message, nil)
+		}
+	}
+	if failed := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return !nodeFailed(n) }); len(failed) > 0 {
+		message := fmt.Sprintf("node %s failed: %s", failed[0].Name, failed[0].Message)
+		if len(failed) > 1 {
+			message = fmt.Sprintf("%d nodes failed; %s", len(failed), message)
+		}
+		add(rankFailed, true, failed[0].Reason, message, nil)
+	}
+	if lastFailed(s) {
+		add(rankFailed, true, s.Last.Reason, fmt.Sprintf("upgrade %s ended: %s: %s", s.Last.Name, s.Last.Outcome, s.Last.Message), nil)
+	}
+	upgradeReasons(s, r, add)
+	if excluded.Reason != "" {
+		add(rankFrozen, false, excluded.Reason, excluded.Message, excluded.Until)
+	}
+	if s.Policy != nil && s.Policy.Mode != v1alpha1.ModeManage {
+		add(rankDecided, true, v1alpha1.ReasonObserved, "mode Observe: nothing on any node is changed", nil)
+	}
+	if s.Upgrade == nil && s.Policy != nil && s.Policy.AutomaticHeld != nil {
+		add(rankWaits, false, s.Policy.AutomaticHeld.Reason, s.Policy.AutomaticHeld.Message, nil)
+	}
+	if s.Upgrade == nil && r.Behind != nil {
+		for _, f := range r.Follows {
+			if f.Message != "" {
+				add(rankWaits, false, v1alpha1.ReasonNotSoaked, f.Message, f.Until)
+			}
+		}
+	}
+	if len(s.Nodes) == 0 && len(s.Unmanaged) == 0 {
+		add(rankPrograms, true, v1alpha1.ReasonAgentNotRunning, "no agent has reported", nil)
+	}
+	return all
+}
+
+// upgradeReasons adds what the active upgrade waits for.
+func upgradeReasons(s view.Status, r *Row, add func(int, bool, v1alpha1.Reason, string, *time.Time)) {
+	u := s.Upgrade
+	if u == nil {
+		return
+	}
+	info := u.Reason.Info()
+	switch {
+	case hasFailed(u.Reason) && u.Stalled:
+		add(rankFailed, true, u.Reason, u.Message, nil)
+	case info.HeldByPeople:
+		add(rankDecided, info.NeedsPerson || u.Reason == v1alpha1.ReasonSuspended, u.Reason, u.Message, nil)
+	case u.Stalled:
+		add(rankStalled, true, u.Reason, u.Message, nil)
+	case u.Message != "" && !info.Routine:
+		add(rankWaits, false, u.Reason, u.Message, nil)
+	case u.Message != "":
+		add(rankRoutine, false, u.Reason, u.Message, nil)
+	}
+	for _, a := range s.Approvals {
+		add(rankApproval, true, v1alpha1.ReasonApprovalRequired, fmt.Sprintf("waits for an approval: `%s --context %s`", a.Command, r.Context), nil)
+	}
+}
+
+// choose sets the reason that comes first.
+func (r *Row) choose(all []cause) {
+	if len(all) == 0 {
+		return
+	}
+	first := slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+	r.NeedsPerson, r.Reason, r.Message, r.Until = first.needsPerson, first.reason, first.message, first.until
+}

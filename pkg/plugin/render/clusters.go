@@ -1,0 +1,349 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+)
+
+// clusterColumn is a column of a table of clusters.
+type clusterColumn struct {
+	title string
+	cells []cell
+	// leaves says in which order columns leave where there is no room: 1 first, 0 never. A column
+	// that leaves and says nothing in any row is not drawn at all.
+	leaves int
+	// as is what stands before a cell in the last column once its column has left.
+	as string
+}
+
+// details is what of a row has no room in a table of clusters.
+type details int
+
+const (
+	detailsBelow details = iota // they have a line of their own below the row, whose sentence is cut
+	detailsLeft                 // they are left out, and each row is one line
+	detailsWhole                // the sentence is not cut
+)
+
+// clusterTable draws columns, the first of which has the cluster and the last a sentence. Without a
+// terminal nothing is cut.
+func (o Options) clusterTable(columns []clusterColumn, d details) string {
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c clusterColumn) bool {
+		return c.leaves > 0 && !slices.ContainsFunc(c.cells, func(one cell) bool { return one.text != "-" })
+	})
+	moved := make([][]string, len(columns[0].cells))
+	for o.Width > 0 {
+		leaving := -1
+		for i, c := range columns {
+			if c.leaves > 0 && (leaving < 0 || c.leaves < columns[leaving].leaves) {
+				leaving = i
+			}
+		}
+		if leaving < 0 || !o.tight(widthOf(columns)) {
+			break
+		}
+		for i, one := range columns[leaving].cells {
+			if one.text != "-" {
+				moved[i] = append(moved[i], columns[leaving].as+one.text)
+			}
+		}
+		columns = slices.Delete(columns, leaving, leaving+1)
+	}
+	last := len(columns) - 1
+	rest := widthOf(columns) - longest(columns[0].cells)
+	header, rows := make([]string, len(columns)), make([][]cell, len(columns[0].cells))
+	for i, c := range columns {
+		header[i] = c.title
+		for n, one := range c.cells {
+			if i == 0 && o.Width > 0 {
+				one.text = middle(one.text, max(o.Width-rest, shortestName))
+			}
+			rows[n] = append(rows[n], one)
+		}
+	}
+	columns[0].cells = column0(rows)
+	if d == detailsWhole || o.Width == 0 {
+		for n := range rows {
+			slices.Reverse(moved[n])
+			rows[n][last].text = strings.Join(append([]string{rows[n][last].text}, moved[n]...), "; ")
+		}
+		return o.table(header, rows)
+	}
+	room := max(o.Width-widthOf(columns), 1)
+	for n := range rows {
+		rows[n][last].text = o.cut(rows[n][last].text, room)
+	}
+	lines := strings.SplitAfter(o.table(header, rows), "\n")
+	if d == detailsLeft {
+		return strings.Join(lines, "")
+	}
+	var b strings.Builder
+	b.WriteString(lines[0])
+	for n := range rows {
+		b.WriteString(lines[n+1])
+		slices.Reverse(moved[n])
+		if text := strings.Join(moved[n], ", "); text != "" {
+			o.hang(&b, "    ", 4, cell{text, faint})
+		}
+	}
+	return b.String()
+}
+
+// column0 returns the first cell of each row.
+func column0(rows [][]cell) (cells []cell) {
+	for _, row := range rows {
+		cells = append(cells, row[0])
+	}
+	return cells
+}
+
+// widthOf returns how wide the columns but the last are.
+func widthOf(columns []clusterColumn) (width int) {
+	for _, c := range columns[:len(columns)-1] {
+		width += max(longest(c.cells), utf8.RuneCountInString(c.title)) + len(gap)
+	}
+	return width
+}
+
+func longest(cells []cell) (width int) {
+	for _, one := range cells {
+		width = max(width, utf8.RuneCountInString(one.text))
+	}
+	return width
+}
+
+// middle returns the name without its middle where it is too long: of names of clusters, beginnings
+// are often equal.
+func middle(name string, room int) string {
+	letters := []rune(name)
+	if len(letters) <= room {
+		return name
+	}
+	head := room / 3
+	return string(letters[:head]) + "…" + string(letters[len(letters)-room+head+1:])
+}
+
+// Clusters draws a row for each cluster, and the summary below. Rows limits the lines, as a terminal that
+// is redrawn does; 0: no limit.
+func Clusters(s clusters.Status, o Options) string {
+	foot := strings.Join(Paragraph(s.Summary.Words()+".", o), "\n") + "\n"
+	if same := clusters.Same(s.Items); same != "" {
+		foot += strings.Join(Paragraph(same+".", o), "\n") + "\n"
+	}
+	if o.Rows == 0 {
+		d := detailsBelow
+		if o.Wide {
+			d = detailsWhole
+		}
+		return o.clusterTable(clusterColumns(s.Items, o), d) + "\n" + foot
+	}
+	room := max(o.Rows-strings.Count(foot, "\n")-2, 1) // the header, and an empty line
+	rows := s.Items
+	if len(rows) > room {
+		rows = important(rows, max(room-1, 1))
+		foot = o.cut(fmt.Sprintf("… and %d clusters more that need nobody as much", len(s.Items)-len(rows)), o.Width) + "\n\n" + foot
+	} else {
+		foot = "\n" + foot
+	}
+	return o.clusterTable(clusterColumns(rows, o), detailsLeft) + foot
+}
+
+// important returns so many rows, those that people have to see first, in their order.
+func important(rows []clusters.Row, room int) (chosen []clusters.Row) {
+	urgency := func(r clusters.Row) int {
+		switch {
+		case r.State == clusters.StateFailed:
+			return 0
+		case r.NeedsPerson:
+			return 1
+		case r.State == clusters.StateActive:
+			return 2
+		case r.State == clusters.StateWaiting:
+			return 3
+		case r.Behind != nil:
+			return 4
+		}
+		return 5
+	}
+	for level := 0; level <= 5; level++ {
+		for _, r := range rows {
+			if urgency(r) == level && len(chosen) < room {
+				chosen = append(chosen, r)
+			}
+		}
+	}
+	place := map[string]int{}
+	for i, r := range rows {
+		place[r.Context] = i
+	}
+	slices.SortFunc(chosen, func(a, b clusters.Row) int { return place[a.Context] - place[b.Context] })
+	return chosen
+}
+
+// clusterColumns returns the columns of `kubectl upgrade fleet status`.
+func clusterColumns(rows []clusters.Row, o Options) []clusterColumn {
+	columns := []clusterColumn{
+		{title: "CLUSTER"}, {title: "STAGE", leaves: 3, as: "stage "}, {title: "VERSION"}, {title: "BEHIND", leaves: 4, as: "behind for "}, {title: "UPGRADE", leaves: 6},
+		{title: "DONE", leaves: 5, as: "done "}, {title: "WINDOW " + o.zoneName(), leaves: 2, as: "window "}, {title: "FOLLOWS", leaves: 1, as: "follows "}, {title: "WHY"},
+	}
+	if o.Wide {
+		columns = slices.Insert(columns, 8, clusterColumn{title: "NODES"}, clusterColumn{title: "SERVER"})
+	}
+	for _, r := range rows {
+		cells := []cell{
+			{r.Context, plain}, {orDash(r.Stage), plain}, {versionsOf(r, o.Wide), plain}, {o.behindFor(r.Behind), yellow}, upgradeCell(r),
+			{progressOf(r.Upgrade), plain}, {o.windowOf(r.Window), plain}, {o.followsOf(r.Follows), plain},
+		}
+		if o.Wide {
+			nodes := 0
+			for _, one := range r.Versions {
+				nodes += one.Nodes
+			}
+			cells = append(cells, cell{orDash(strings.TrimPrefix(fmt.Sprint(nodes), "0")), plain}, cell{orDash(r.Server), plain})
+		}
+		for i, one := range append(cells, o.clusterWhy(r)) {
+			columns[i].cells = append(columns[i].cells, one)
+		}
+	}
+	return columns
+}
+
+// versionsOf returns the versions of a cluster's kubelets.
+func versionsOf(r clusters.Row, all bool) string {
+	var names []string
+	for _, one := range r.Versions {
+		name := one.Version
+		if all && len(r.Versions) > 1 {
+			name = fmt.Sprintf("%s (%d)", one.Version, one.Nodes)
+		}
+		names = append(names, name)
+	}
+	if len(names) > 2 && !all {
+		return names[0] + "…" + names[len(names)-1]
+	}
+	return orDash(strings.Join(names, ", "))
+}
+
+// behindFor returns for how long a cluster has lacked a patch.
+func (o Options) behindFor(b *clusters.Behind) string {
+	if b == nil {
+		return "-"
+	}
+	return duration.HumanDuration(max(o.Now.Sub(b.Since), 0))
+}
+
+func upgradeCell(r clusters.Row) cell {
+	if r.Upgrade == nil {
+		return cell{"-", plain}
+	}
+	text, paint := r.Upgrade.Name, cyan
+	if r.Upgrade.Outcome != "" {
+		text += " " + string(r.Upgrade.Outcome)
+	}
+	switch r.State {
+	case clusters.StateFailed:
+		paint = red
+	case clusters.StateWaiting:
+		paint = yellow
+	}
+	return cell{text, paint}
+}
+
+func progressOf(u *clusters.Upgrade) string {
+	if u == nil {
+		return "-"
+	}
+	return orDash(u.Progress)
+}
+
+// windowOf returns when a window opens, or until when one is open.
+func (o Options) windowOf(w *clusters.Opening) string {
+	switch {
+	case w == nil:
+		return "-"
+	case w.Start.After(o.Now):
+		return o.short(&w.Start)
+	case w.End == nil:
+		return "open"
+	}
+	return "open to " + o.short(w.End)
+}
+
+// followsOf returns the clusters that are followed, each with what it waits for.
+func (o Options) followsOf(list []clusters.Follow) string {
+	var parts []string
+	for _, f := range list {
+		name := cmp.Or(f.Context, f.Gate)
+		switch {
+		case f.Until != nil:
+			name += " to " + o.short(f.Until)
+		case f.Reason != "" && f.Message != "":
+			name += ": " + string(f.Reason)
+		case f.State == v1alpha1.GateUnknown:
+			name += ": not known"
+		case f.Message != "":
+			name += ": waits"
+		}
+		parts = append(parts, name)
+	}
+	return orDash(strings.Join(parts, ", "))
+}
+
+// clusterWhy returns the one reason of a cluster. Of one that went silent it also says how old the rest is.
+func (o Options) clusterWhy(r clusters.Row) cell {
+	text, paint := o.why(r.Reason, r.Message, r.Until), plain
+	if r.State == clusters.StateSilent && r.AsOf != nil {
+		text += "; this is " + o.age(r.AsOf) + " old"
+	}
+	switch {
+	case r.State == clusters.StateSilent, r.State == clusters.StateFailed:
+		paint = red
+	case r.NeedsPerson:
+		paint = yellow
+	}
+	return cell{orDash(text), paint}
+}
+
+// ClusterTrouble draws why a cluster that was named is not shown in full.
+func ClusterTrouble(r clusters.Row, o Options) string {
+	return o.titles([][2]cell{titled("Problem:", cell{o.why(r.Reason, r.Message, nil), red})})
+}
+
+// ClusterChanges returns a line for each cluster whose row says something new. before is by context.
+func ClusterChanges(before map[string]clusters.Row, rows []clusters.Row, now time.Time) (lines []string) {
+	o := Options{Now: now, Zone: time.UTC}
+	for _, r := range rows {
+		old, known := before[r.Context]
+		line := clusterLine(r, o)
+		if known && line == clusterLine(old, o) || r.Repeated {
+			continue
+		}
+		lines = append(lines, now.UTC().Format(time.RFC3339)+" "+r.Context+" "+line)
+	}
+	return lines
+}
+
+// clusterLine returns a row without what passes by itself, such as ages.
+func clusterLine(r clusters.Row, o Options) string {
+	text := string(r.State)
+	if r.Version != "" {
+		text += " " + versionsOf(r, true)
+	}
+	if u := r.Upgrade; u != nil {
+		text += fmt.Sprintf(", upgrade %s %s", u.Name, cmp.Or(string(u.Outcome), u.Progress))
+	}
+	r.AsOf, r.Until = nil, nil
+	if why := o.clusterWhy(r).text; why != "-" {
+		text = strings.TrimSpace(text) + ", " + why
+	}
+	return text
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -28,7 +29,7 @@ func TestCommandsPageShowsEveryField(t *testing.T) {
 	shapes := map[string]any{
 		"UpgradeStatus": view.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": view.History{},
 		"UpgradeReport": report.Report{}, "ReleaseList": view.ReleaseList{}, "WindowList": view.WindowList{},
-		"UpgradeDiagnosis": doctor.Diagnosis{},
+		"UpgradeDiagnosis": doctor.Diagnosis{}, "FleetStatus": clusters.Status{},
 	}
 	for kind, value := range shapes {
 		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)
@@ -56,12 +57,19 @@ func fieldsOf(of reflect.Type) (names []string) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
-	ours := slices.ContainsFunc([]string{"/pkg/plugin/view", "/pkg/cluster/plan", "/pkg/plugin/report", "/pkg/plugin/doctor"}, func(pkg string) bool { return strings.HasSuffix(of.PkgPath(), pkg) })
+	ours := slices.ContainsFunc([]string{"/pkg/plugin/view", "/pkg/cluster/plan", "/pkg/plugin/report", "/pkg/plugin/doctor", "/pkg/plugin/clusters"}, func(pkg string) bool { return strings.HasSuffix(of.PkgPath(), pkg) })
 	if of.Kind() != reflect.Struct || !ours {
 		return nil
 	}
 	for i := range of.NumField() {
 		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if of.Field(i).Anonymous && name == "" {
+			names = append(names, fieldsOf(of.Field(i).Type)...)
+		}
+		if of.Field(i).Type == reflect.TypeFor[*view.Status]() { // it has a shape of its own
+			names = append(names, name)
+			continue
+		}
 		if name != "-" && name != "" {
 			names = append(append(names, name), fieldsOf(of.Field(i).Type)...)
 		}

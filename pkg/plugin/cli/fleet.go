@@ -158,9 +158,9 @@ func (f *fleetCommand) readKubeconfig() (map[string]clusters.Context, error) {
 	}
 	contexts := map[string]clusters.Context{}
 	for name, one := range f.kubeconfig.Contexts {
-		contexts[name] = clusters.Context{}
+		contexts[name] = clusters.Context{User: one.AuthInfo}
 		if to := f.kubeconfig.Clusters[one.Cluster]; to != nil {
-			contexts[name] = clusters.Context{Server: to.Server, Proxy: to.ProxyURL}
+			contexts[name] = clusters.Context{Server: to.Server, Proxy: to.ProxyURL, User: one.AuthInfo}
 		}
 	}
 	return contexts, nil
@@ -198,7 +198,7 @@ func outcomeOf(rows []clusters.Row) error {
 	var silent []string
 	asked := 0
 	for _, r := range rows {
-		if r.Repeated {
+		if !r.Counts() {
 			continue
 		}
 		if asked++; r.State == clusters.StateSilent {
@@ -212,5 +212,9 @@ func outcomeOf(rows []clusters.Row) error {
 }
 
 func notAnswered(silent []string, asked int) string {
-	return fmt.Sprintf("%d of %d clusters did not answer: %s", len(silent), asked, view.Few(silent))
+	of := "clusters"
+	if asked == 1 {
+		of = "cluster"
+	}
+	return fmt.Sprintf("%d of %d %s did not answer: %s", len(silent), asked, of, view.Few(silent))
 }

@@ -80,7 +80,7 @@ func timeoutOf(limit time.Duration) *view.Problem {
 }
 
 // troubleOf returns what is wrong with reaching a cluster, in plain words.
-func troubleOf(err error, context_ string, access *rest.Config, limit time.Duration) *view.Problem {
+func troubleOf(err error, named string, access *rest.Config, limit time.Duration) *view.Problem {
 	if unread := (&snapshot.Unreadable{}); errors.As(err, &unread) {
 		err = unread.Err
 	}
@@ -90,7 +90,7 @@ func troubleOf(err error, context_ string, access *rest.Config, limit time.Durat
 	trouble := func(reason v1alpha1.Reason, format string, args ...any) *view.Problem {
 		return &view.Problem{Reason: reason, Message: oneLine(fmt.Sprintf(format, args...))}
 	}
-	try := fmt.Sprintf("try `kubectl get nodes --context %s`", context_)
+	try := fmt.Sprintf("try `kubectl get nodes --context %s`", named)
 	switch expired := expiredCertificate(access, time.Now()); {
 	case errors.As(err, new(badContext)):
 		return trouble(clusters.ReasonKubeconfig, "%v", err)
@@ -100,6 +100,7 @@ func troubleOf(err error, context_ string, access *rest.Config, limit time.Durat
 		return trouble(clusters.ReasonUnreachable, "%v", foreign)
 	case strings.Contains(err.Error(), "getting credentials: "):
 		_, why, _ := strings.Cut(err.Error(), "getting credentials: ")
+		why, _, _ = strings.Cut(why, "\n") // client-go explains what such a program is
 		return trouble(clusters.ReasonNoCredentials, "%s; %s", strings.TrimPrefix(why, "exec: "), try)
 	case expired != "":
 		return trouble(clusters.ReasonCertificateExpired, "%s", expired)

@@ -34,8 +34,8 @@ func (s *fleetStatus) follow(ctx context.Context, all []clusters.Cluster, upgrad
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	known := &followed{answers: make([]clusters.Answer, len(all)), upgrades: map[string]string{}, ended: map[string]error{}, changed: make(chan struct{}, 1)}
-	for context_, name := range upgrades {
-		known.upgrades[context_] = name
+	for named, name := range upgrades {
+		known.upgrades[named] = name
 	}
 	p := s.newPool()
 	first := make(chan struct{}, len(all))

@@ -95,10 +95,11 @@ func (s *fleetStatus) run(cmd *cobra.Command, named []string) error {
 			rows[i].Status = &full
 		}
 	}
-	if err := s.show(clusters.NewStatus(rows), len(named) > 0); err != nil {
+	shown := clusters.NewStatus(rows)
+	if err := s.show(shown, len(named) > 0); err != nil {
 		return err
 	}
-	return outcomeOf(rows)
+	return outcomeOf(shown.Items)
 }
 
 // show writes the rows in the format that was chosen.
@@ -114,11 +115,9 @@ func (s *fleetStatus) show(shown clusters.Status, full bool) error {
 	}
 	options := s.drawing()
 	options.Wide = s.format() == "wide"
-	text := ""
+	text := render.Clusters(shown, options)
 	if full {
 		text = s.drawFull(shown, options)
-	} else {
-		text = render.Clusters(shown, options)
 	}
 	_, err := io.WriteString(s.drawn, text)
 	return err

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
-// Context is a context of a kubeconfig: where its requests go.
-type Context struct{ Server, Proxy string }
+// Context is a context of a kubeconfig: where its requests go, and as which of its users.
+type Context struct{ Server, Proxy, User string }
 
 // Cluster is a cluster that was chosen.
 type Cluster struct {
@@ -26,9 +26,10 @@ type Cluster struct {
 	Server  string            `json:"server,omitempty"`
 	// SameAs is another context, before this one, that leads to the same cluster.
 	SameAs string `json:"sameAs,omitempty"`
-	// Repeated reports whether both contexts have the same server, so that this one is not asked.
+	// Repeated reports whether both contexts have the same server and user, so that this one is not asked.
 	Repeated bool `json:"-"`
 	stage    int
+	to       Context // without the user
 }
 
 // Choice is which clusters are meant.
@@ -88,7 +89,9 @@ func (c Choice) Choose(contexts map[string]Context) ([]Cluster, error) {
 	case len(chosen) == 0:
 		return nil, errors.New("no stage has these labels: leave out -l, or see the file")
 	}
-	slices.SortFunc(chosen, func(a, b Cluster) int { return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.Context, b.Context)) })
+	slices.SortFunc(chosen, func(a, b Cluster) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.Context, b.Context))
+	})
 	repeated(chosen, contexts)
 	return chosen, nil
 }
@@ -210,11 +213,12 @@ func nearest(pattern string, names []string) (near []string) {
 	}
 }
 
-// repeated marks the contexts whose requests go where those of one before them go.
+// repeated marks the contexts whose requests are those of one before them.
 func repeated(chosen []Cluster, contexts map[string]Context) {
 	first := map[Context]string{}
 	for i := range chosen {
 		to := contexts[chosen[i].Context].normal()
+		chosen[i].to = Context{Server: to.Server, Proxy: to.Proxy}
 		if before, is := first[to]; is {
 			chosen[i].SameAs, chosen[i].Repeated = before, true
 			continue

@@ -17,7 +17,7 @@ type Status struct {
 	Items      []Row   `json:"items"`
 }
 
-// Summary counts the clusters. A context with the server of another one does not count.
+// Summary counts the clusters. Of several contexts with the same server, one counts.
 type Summary struct {
 	Clusters    int `json:"clusters"`
 	Answered    int `json:"answered"`
@@ -38,7 +38,7 @@ func NewStatus(rows []Row) Status {
 		if r.SameAs != "" {
 			s.Summary.SameCluster++
 		}
-		if r.Repeated {
+		if !r.counts {
 			continue
 		}
 		s.Summary.Clusters++
@@ -58,25 +58,36 @@ func NewStatus(rows []Row) Status {
 	return s
 }
 
-// connect says which rows are of one cluster, and which cluster another one follows.
+// connect says which rows are of one cluster, which of them count, and which cluster another one follows.
 func connect(rows []Row) {
-	byUID, byServer := map[string]string{}, map[string]*Row{}
+	byServer, byUID := map[Context]*Row{}, map[string]*Row{}
+	for i := range rows { // of one server, the first that answered counts
+		r := &rows[i]
+		if r.to == (Context{}) {
+			r.to = Context{Server: r.Context} // nothing is known of it
+		}
+		if first := byServer[r.to]; first == nil || first.State == StateSilent && r.State != StateSilent && !r.Repeated {
+			byServer[r.to] = r
+		}
+	}
 	for i := range rows {
 		r := &rows[i]
-		byServer[Context{Server: r.Server}.normal().Server] = r
-		if r.uid == "" || r.Repeated {
-			continue
+		first := byServer[r.to]
+		r.counts = first == r
+		switch {
+		case first != r:
+			r.SameAs = first.Context
+		case r.uid == "":
+		case byUID[r.uid] != nil:
+			r.SameAs = byUID[r.uid].Context
+		default:
+			byUID[r.uid] = r
 		}
-		if before, is := byUID[r.uid]; is {
-			r.SameAs = before
-			continue
-		}
-		byUID[r.uid] = r.Context
 	}
 	for i := range rows {
 		for j := range rows[i].Follows {
 			f := &rows[i].Follows[j]
-			if other := byServer[Context{Server: f.server}.normal().Server]; f.server != "" && other != nil && other != &rows[i] {
+			if other := byServer[Context{Server: f.server}.normal()]; f.server != "" && other != nil && other != &rows[i] {
 				f.Context, f.Reason, f.Why = other.Context, other.Reason, other.Message
 			}
 		}

@@ -1,8 +1,10 @@
 package clusters
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -69,11 +71,11 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 		}
 	}
 	if failed := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return !nodeFailed(n) }); len(failed) > 0 {
-		message := fmt.Sprintf("node %s failed: %s", failed[0].Name, failed[0].Message)
+		message := strings.TrimSuffix(fmt.Sprintf("node %s failed: %s", failed[0].Name, failed[0].Message), ": ")
 		if len(failed) > 1 {
 			message = fmt.Sprintf("%d nodes failed; %s", len(failed), message)
 		}
-		add(rankFailed, true, failed[0].Reason, message, nil)
+		add(rankFailed, true, cmp.Or(failed[0].Reason, v1alpha1.ReasonNodeFailed), message, nil)
 	}
 	if lastFailed(s) {
 		add(rankFailed, true, s.Last.Reason, fmt.Sprintf("upgrade %s ended: %s: %s", s.Last.Name, s.Last.Outcome, s.Last.Message), nil)

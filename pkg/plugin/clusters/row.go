@@ -62,7 +62,11 @@ type Row struct {
 	// Status is set where the cluster was named, so that it is shown in full.
 	Status *view.Status `json:"status,omitempty"`
 	uid    string
+	counts bool // it is not another context of a server that counts already
 }
+
+// Counts reports whether the row counts as a cluster.
+func (r Row) Counts() bool { return r.counts }
 
 // Behind is a patch that a cluster lacks.
 type Behind struct {

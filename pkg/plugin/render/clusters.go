@@ -40,6 +40,9 @@ func (o Options) clusterTable(columns []clusterColumn, d details) string {
 	columns = slices.DeleteFunc(slices.Clone(columns), func(c clusterColumn) bool {
 		return c.leaves > 0 && !slices.ContainsFunc(c.cells, func(one cell) bool { return one.text != "-" })
 	})
+	if o.Width > 0 {
+		columns[0].cells = o.shortened(columns[0].cells)
+	}
 	moved := make([][]string, len(columns[0].cells))
 	for o.Width > 0 {
 		leaving := -1
@@ -59,18 +62,13 @@ func (o Options) clusterTable(columns []clusterColumn, d details) string {
 		columns = slices.Delete(columns, leaving, leaving+1)
 	}
 	last := len(columns) - 1
-	rest := widthOf(columns) - longest(columns[0].cells)
 	header, rows := make([]string, len(columns)), make([][]cell, len(columns[0].cells))
 	for i, c := range columns {
 		header[i] = c.title
 		for n, one := range c.cells {
-			if i == 0 && o.Width > 0 {
-				one.text = middle(one.text, max(o.Width-rest, shortestName))
-			}
 			rows[n] = append(rows[n], one)
 		}
 	}
-	columns[0].cells = column0(rows)
 	if d == detailsWhole || o.Width == 0 {
 		for n := range rows {
 			slices.Reverse(moved[n])
@@ -98,12 +96,13 @@ func (o Options) clusterTable(columns []clusterColumn, d details) string {
 	return b.String()
 }
 
-// column0 returns the first cell of each row.
-func column0(rows [][]cell) (cells []cell) {
-	for _, row := range rows {
-		cells = append(cells, row[0])
+// shortened returns the names of clusters, which may take a quarter of the width.
+func (o Options) shortened(names []cell) (short []cell) {
+	for _, one := range names {
+		one.text = middle(one.text, max(o.Width/4, shortestName))
+		short = append(short, one)
 	}
-	return cells
+	return short
 }
 
 // widthOf returns how wide the columns but the last are.

@@ -1,0 +1,182 @@
+package clusters
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+// base returns a cluster with a policy, a window each night and a node, as a coordinator that runs sees it.
+func base() fleet.Snapshot {
+	s := fleet.Snapshot{Programs: fleet.Programs{At: now, CoordinatorRenewed: &now}}
+	s.Policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	s.Policy.Spec.Mode = v1alpha1.ModeManage
+	s.Nodes = []fleet.Node{{Name: "w1", Kubelet: "v1.34.3", Ready: true}}
+	s.NodeUpgrades = []v1alpha1.NodeUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: "v1.34.3"}}}}
+	s.Schedules = []v1alpha1.MaintenanceSchedule{timetable("night", "maintenanceWindows: [{name: w, startTime: 2026-11-01T22:00:00Z, endTime: 2026-11-02T04:00:00Z, recurrence: FREQ=DAILY}]")}
+	return s
+}
+
+func timetable(name, spec string) v1alpha1.MaintenanceSchedule {
+	s := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := yaml.Unmarshal([]byte(spec), &s.Spec); err != nil {
+		panic(err)
+	}
+	s.Spec.TimeZone = "UTC"
+	return s
+}
+
+// asked adds an upgrade to v1.34.4 that waits for the reason; kind is True where it is stalled.
+func asked(s fleet.Snapshot, reason v1alpha1.Reason, stalled bool) fleet.Snapshot {
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4", UID: "1"}}
+	u.Spec.Version, u.Status.Type, u.Status.Progress, u.Status.TriggerTime = "v1.34.4", v1alpha1.TypePatch, "1/3", &metav1.Time{Time: now.Add(-time.Hour)}
+	u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: string(reason), Message: "message of " + string(reason)}}
+	if stalled {
+		u.Status.Conditions = append(u.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(reason)})
+	}
+	s.Upgrades = append(s.Upgrades, u)
+	return s
+}
+
+func over(s fleet.Snapshot, outcome v1alpha1.Outcome) fleet.Snapshot {
+	s = asked(s, v1alpha1.ReasonNodeFailed, false)
+	u := &s.Upgrades[len(s.Upgrades)-1]
+	u.Name, u.Status.Outcome, u.Status.CompletionTime = "old", outcome, &metav1.Time{Time: now.Add(-time.Hour)}
+	return s
+}
+
+// TestReasons checks which of several reasons is shown: first what needs a person, and of that what failed.
+func TestReasons(t *testing.T) {
+	with := func(s fleet.Snapshot, change func(*fleet.Snapshot)) fleet.Snapshot { change(&s); return s }
+	noCoordinator := func(s *fleet.Snapshot) { s.Programs.CoordinatorRenewed = &time.Time{} }
+	failedNode := func(s *fleet.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepFailed }
+	frozen := func(s *fleet.Snapshot) {
+		s.Schedules = append(s.Schedules, timetable("audit", "maintenanceExclusions: [{name: x, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z, reason: the audit}]"))
+	}
+	observe := func(s *fleet.Snapshot) { s.Policy.Spec.Mode = v1alpha1.ModeObserve }
+	approval := func(s *fleet.Snapshot) { s.Upgrades[0].Spec.Strategy.Approval = v1alpha1.ApprovalRequired }
+	for name, test := range map[string]struct {
+		s    fleet.Snapshot
+		want string // state, reason, and whether it needs a person
+	}{
+		"nothing":                              {base(), "Idle"},
+		"a window that is closed":              {asked(base(), v1alpha1.ReasonWindowClosed, false), "Waiting WindowClosed"},
+		"a node at work":                       {with(asked(base(), v1alpha1.ReasonReleased, false), func(s *fleet.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepDraining }), "Active Released"},
+		"no coordinator":                       {with(asked(base(), v1alpha1.ReasonWindowClosed, false), noCoordinator), "Waiting CoordinatorNotRunning person"},
+		"a check that blocks":                  {asked(base(), v1alpha1.ReasonPreflight, true), "Waiting Preflight person"},
+		"a node failed":                        {with(asked(base(), v1alpha1.ReasonNodeFailed, true), failedNode), "Failed NodeFailed person"},
+		"a node failed, and no coordinator":    {with(asked(base(), v1alpha1.ReasonNodeFailed, true), noCoordinator), "Failed NodeFailed person"},
+		"the last upgrade failed":              {over(base(), v1alpha1.OutcomeFailed), "Failed NodeFailed person"},
+		"it was rolled back":                   {over(base(), v1alpha1.OutcomeRolledBack), "Failed NodeFailed person"},
+		"it failed, and another one is active": {asked(over(base(), v1alpha1.OutcomeFailed), v1alpha1.ReasonWindowClosed, false), "Waiting WindowClosed"},
+		"the last one succeeded":               {over(base(), v1alpha1.OutcomeSucceeded), "Idle"},
+		"a freeze":                             {with(base(), frozen), "Idle Excluded"},
+		"a freeze, and an upgrade that waits":  {with(asked(base(), v1alpha1.ReasonExcluded, false), frozen), "Waiting Excluded"},
+		"a freeze, and a check that blocks":    {with(asked(base(), v1alpha1.ReasonPreflight, true), frozen), "Waiting Preflight person"},
+		"suspended":                            {asked(base(), v1alpha1.ReasonSuspended, false), "Waiting Suspended person"},
+		"mode Observe":                         {with(base(), observe), "Idle Observed person"},
+		"mode Observe, and the last failed":    {with(over(base(), v1alpha1.OutcomeFailed), observe), "Failed NodeFailed person"},
+		"an approval is missing":               {with(asked(base(), v1alpha1.ReasonApprovalRequired, false), approval), "Waiting ApprovalRequired person"},
+		"an abandoned node is no failure":      {with(base(), func(s *fleet.Snapshot) { s.NodeUpgrades[0].Abandoned = &v1alpha1.Abandoned{By: "a", Reason: "b"} }), "Idle"},
+		"no agent":                             {with(base(), func(s *fleet.Snapshot) { s.Nodes, s.NodeUpgrades = nil, nil }), "Idle AgentNotRunning person"},
+		"a schedule that is invalid": {with(base(), func(s *fleet.Snapshot) {
+			s.Schedules[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionValid, Status: metav1.ConditionFalse, Message: "no"}}
+		}), "Idle ScheduleInvalid person"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRow(Answer{Cluster: Cluster{Context: "c"}, Snapshot: &test.s, At: now}, now)
+			got := strings.TrimSpace(string(r.State) + " " + string(r.Reason))
+			if r.NeedsPerson {
+				got += " person"
+			}
+			if got != test.want {
+				t.Errorf("got %s (%s), want %s", got, r.Message, test.want)
+			}
+		})
+	}
+}
+
+// TestRow checks the other columns.
+func TestRow(t *testing.T) {
+	s := asked(base(), v1alpha1.ReasonNotSoaked, false)
+	s.Nodes = append(s.Nodes, fleet.Node{Name: "w2", Kubelet: "v1.34.4", Labels: map[string]string{"pool": "db"}}, fleet.Node{Name: "w3", Kubelet: "v1.34.4"})
+	s.Schedules[0].Spec.NodeSelector = v1alpha1.NewLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"pool": "db"}})
+	s.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "alerts", Prometheus: &v1alpha1.PrometheusGate{}}, {Name: "staging", Cluster: &v1alpha1.ClusterGate{SoakSeconds: 7 * 24 * 3600}}}
+	since := metav1.NewTime(now.Add(-24 * time.Hour))
+	s.Policy.Status.Gates = []v1alpha1.GateStatus{{Name: "staging", State: v1alpha1.GateOpen, Message: "https://staging:6443 runs v1.34.4", Ran: []v1alpha1.RanVersion{{Version: "v1.34.4", SinceTime: &since}}}}
+	s.Policy.Status.Offered = []v1alpha1.OfferedVersion{{Version: "v1.34.2", FirstSeenTime: metav1.NewTime(now.Add(-300 * time.Hour))}, {Version: "v1.34.5", FirstSeenTime: metav1.NewTime(now.Add(-time.Hour))}, {Version: "v1.34.4", FirstSeenTime: metav1.NewTime(now.Add(-48 * time.Hour))}, {Version: "v1.35.0", FirstSeenTime: metav1.NewTime(now.Add(-480 * time.Hour))}}
+	staging := base()
+	staging.Policy.Spec.Mode = v1alpha1.ModeObserve
+	at := func(context, server string) Cluster {
+		return Cluster{Context: context, Server: server, to: Context{Server: server}.normal()}
+	}
+	prod := at("prod", "https://prod")
+	prod.Stage = "prod"
+	third := at("third", "https://staging:6443/")
+	third.SameAs, third.Repeated = "staging", true
+	rows := []Row{
+		NewRow(Answer{Cluster: prod, Snapshot: &s, At: now, UID: "1"}, now),
+		NewRow(Answer{Cluster: at("staging", "https://staging:6443/"), Snapshot: &staging, At: now, UID: "2"}, now),
+		NewRow(Answer{Cluster: at("second", "https://other"), Snapshot: &staging, At: now, UID: "2"}, now),
+		NewRow(Answer{Cluster: third}, now),
+		NewRow(Answer{Cluster: at("away", "https://away"), Trouble: &view.Problem{Reason: ReasonSilent, Message: "no answer within 4s"}}, now),
+		NewRow(Answer{Cluster: at("lost", "https://lost"), Snapshot: &s, At: now.Add(-time.Minute), Trouble: &view.Problem{Reason: ReasonSilent, Message: "no answer within 4s"}}, now),
+	}
+	status := NewStatus(rows)
+	text, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"FleetStatus","summary":{"clusters":5,"answered":3,"failed":0,"needPerson":2,"active":0,"waiting":1,"idle":2,"behind":1,"sameCluster":2},"items":[`,
+		`{"context":"prod","stage":"prod","server":"https://prod","state":"Waiting","asOf":"2026-11-26T12:00:00Z","version":"v1.34.3","versions":[{"version":"v1.34.3","nodes":1},{"version":"v1.34.4","nodes":2}],"behind":{"version":"v1.34.5","since":"2026-11-24T12:00:00Z"},"upgrade":{"name":"v1.34.4","type":"Patch","to":"v1.34.4","progress":"1/3","since":"2026-11-26T11:00:00Z"},"window":{"start":"2026-11-26T22:00:00Z","end":"2026-11-27T04:00:00Z"},"follows":[{"gate":"staging","context":"staging","version":"v1.34.4","state":"Open","message":"gate staging follows a cluster that runs v1.34.4 since 2026-11-25 12:00 UTC, and has to do so until 2026-12-02 12:00 UTC","until":"2026-12-02T12:00:00Z","reason":"Observed","why":"mode Observe: nothing on any node is changed"}],"reason":"NotSoaked"`,
+		`{"context":"second","server":"https://other","sameAs":"staging","state":"Idle"`,
+		`{"context":"third","server":"https://staging:6443/","sameAs":"staging","state":"Idle","reason":"SameCluster"`,
+		`{"context":"away","server":"https://away","state":"Silent","needsPerson":true,"reason":"Silent","message":"no answer within 4s"}`,
+		`{"context":"lost","server":"https://lost","state":"Silent","asOf":"2026-11-26T11:59:00Z","version":"v1.34.3"`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s\nhas no\n%s", text, want)
+		}
+	}
+	if got, want := status.Summary.Words(), "3 of 5 clusters answered: 1 waiting, 2 idle; 2 need a person; 1 lack a patch"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := Same(rows), "second, third are the same cluster as staging"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestTheContextThatAnswersCounts checks that of two contexts of one server the one that answered counts.
+func TestTheContextThatAnswersCounts(t *testing.T) {
+	s := base()
+	to := Context{Server: "https://a:443"}
+	rows := NewStatus([]Row{
+		NewRow(Answer{Cluster: Cluster{Context: "bad", to: to}, Trouble: &view.Problem{Reason: ReasonNoAccess}}, now),
+		NewRow(Answer{Cluster: Cluster{Context: "good", to: to}, Snapshot: &s, At: now}, now),
+	})
+	if rows.Summary.Clusters != 1 || rows.Summary.Answered != 1 || rows.Items[0].SameAs != "good" || rows.Items[1].SameAs != "" {
+		t.Errorf("got %+v", rows)
+	}
+}
+
+// TestUnmanagedNodesDoNotCount checks that nodes which the policy does not select have no part in a row.
+func TestUnmanagedNodesDoNotCount(t *testing.T) {
+	s := base()
+	s.Nodes = append(s.Nodes, fleet.Node{Name: "old", Kubelet: "v1.20.1"})
+	s.Policy.Spec.NodeSelector = v1alpha1.NewLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}})
+	s.Nodes[0].Labels = map[string]string{"pool": "a"}
+	if r := NewRow(Answer{Snapshot: &s, At: now}, now); r.Version != "v1.34.3" || len(r.Versions) != 1 {
+		t.Errorf("got %s, %v", r.Version, r.Versions)
+	}
+}

@@ -1,0 +1,110 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// fourClusters are one that is done, one that waits, one that failed and one that went silent.
+func fourClusters(now time.Time) clusters.Status {
+	soon, later := now.Add(10*time.Hour), now.Add(60*time.Hour)
+	ago := now.Add(-40 * time.Second)
+	runs := []view.Count{{Version: "v1.34.3", Nodes: 2}, {Version: "v1.34.4", Nodes: 1}}
+	return clusters.NewStatus([]clusters.Row{
+		{Cluster: clusters.Cluster{Context: "dev-1", Stage: "dev", Server: "a"}, State: clusters.StateIdle, Version: "v1.34.4", Versions: runs[1:], Window: &clusters.Opening{Start: now, End: &soon}},
+		{Cluster: clusters.Cluster{Context: "prod-1", Stage: "prod", Server: "b"}, State: clusters.StateWaiting, Version: "v1.34.3", Versions: runs, Behind: &clusters.Behind{Version: "v1.34.4", Since: now.Add(-50 * time.Hour)},
+			Upgrade: &clusters.Upgrade{Name: "v1.34.4", Progress: "1/3"}, Window: &clusters.Opening{Start: soon},
+			Follows: []clusters.Follow{{Gate: "dev", Context: "dev-1", Message: "not yet", Until: &later}}, Reason: v1alpha1.ReasonNotSoaked, Message: "gate dev follows a cluster that runs v1.34.4 since a short while only"},
+		{Cluster: clusters.Cluster{Context: "arn:aws:eks:eu-central-1:123456789012:cluster/prod-2", Stage: "prod", Server: "c"}, State: clusters.StateFailed, NeedsPerson: true, Version: "v1.34.3", Versions: runs[:1],
+			Upgrade: &clusters.Upgrade{Name: "v1.34.4", Outcome: v1alpha1.OutcomeFailed}, Reason: v1alpha1.ReasonNodeFailed, Message: "node w1 failed"},
+		{Cluster: clusters.Cluster{Context: "prod-3", Stage: "prod", Server: "d"}, State: clusters.StateSilent, NeedsPerson: true, AsOf: &ago, Version: "v1.34.4", Versions: runs[1:], Reason: clusters.ReasonSilent, Message: "no answer within 4s"},
+	})
+}
+
+func TestClusters(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	o := render.Options{Now: now, Zone: time.UTC}
+	for width, want := range map[int]string{
+		0: `CLUSTER                                                STAGE   VERSION            BEHIND   UPGRADE          DONE   WINDOW UTC      FOLLOWS              WHY
+dev-1                                                  dev     v1.34.4            -        -                -      open to 22:00   -                    -
+prod-1                                                 prod    v1.34.3, v1.34.4   2d2h     v1.34.4          1/3    22:00           dev-1 to Sun 00:00   NotSoaked: gate dev follows a cluster that runs v1.34.4 since a short while only
+arn:aws:eks:eu-central-1:123456789012:cluster/prod-2   prod    v1.34.3            -        v1.34.4 Failed   -      -               -                    NodeFailed: node w1 failed
+prod-3                                                 prod    v1.34.4            -        -                -      -               -                    Silent: no answer within 4s; this is 40s old
+
+3 of 4 clusters answered: 1 failed, 1 waiting, 1 idle; 1 need a person; 1 lack a patch.
+`,
+		60: `CLUSTER           VERSION            WHY
+dev-1             v1.34.4            -
+    stage dev, window open to 22:00
+prod-1            v1.34.3, v1.34.4   NotSoaked: gate dev fo…
+    v1.34.4, done 1/3, behind for 2d2h, stage prod, window
+    22:00, follows dev-1 to Sun 00:00
+arn:a…er/prod-2   v1.34.3            NodeFailed: node w1 fa…
+    v1.34.4 Failed, stage prod
+prod-3            v1.34.4            Silent: no answer with…
+    stage prod
+
+3 of 4 clusters answered: 1 failed, 1 waiting, 1 idle; 1
+need a person; 1 lack a patch.
+`,
+	} {
+		o.Width = width
+		if got := render.Clusters(fourClusters(now), o); got != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}
+
+// TestClustersOnATerminal checks that no line is wider than the terminal, that a screen of few lines keeps
+// what a person has to see, and that without color nothing is lost.
+func TestClustersOnATerminal(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for width := 40; width <= 250; width++ {
+		for _, wide := range []bool{false, true} {
+			text := render.Clusters(fourClusters(now), render.Options{Now: now, Zone: time.UTC, Width: width, Wide: wide && width > 150})
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Fatalf("%d columns, and a line has %d:\n%s", width, n, text)
+				}
+			}
+		}
+	}
+	o := render.Options{Now: now, Zone: time.UTC, Width: 80, Rows: 7}
+	few := render.Clusters(fourClusters(now), o)
+	if strings.Count(few, "\n") > o.Rows || !strings.Contains(few, "NodeFailed") || !strings.Contains(few, "Silent") || strings.Contains(few, "dev-1 ") || !strings.Contains(few, "… and 2 clusters more") {
+		t.Errorf("%d lines:\n%s", strings.Count(few, "\n"), few)
+	}
+	o.Color = true
+	colored := render.Clusters(fourClusters(now), o)
+	for _, code := range []string{"\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"} {
+		colored = strings.ReplaceAll(colored, code, "")
+	}
+	if colored != few {
+		t.Errorf("with color:\n%q\nwithout:\n%q", colored, few)
+	}
+}
+
+func TestClusterChanges(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	rows := fourClusters(now).Items
+	lines := render.ClusterChanges(nil, rows, now)
+	if len(lines) != 4 || lines[1] != "2026-11-26T12:00:00Z prod-1 Waiting v1.34.3 (2), v1.34.4 (1), upgrade v1.34.4 1/3, NotSoaked: gate dev follows a cluster that runs v1.34.4 since a short while only" {
+		t.Errorf("got %q", lines)
+	}
+	before := map[string]clusters.Row{}
+	for _, r := range rows {
+		before[r.Context] = r
+	}
+	later := fourClusters(now.Add(time.Minute)).Items // only ages differ
+	later[0].State = clusters.StateActive
+	if lines := render.ClusterChanges(before, later, now); len(lines) != 1 || !strings.HasPrefix(lines[0], "2026-11-26T12:00:00Z dev-1 Active") {
+		t.Errorf("got %q", lines)
+	}
+}

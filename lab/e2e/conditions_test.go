@@ -52,7 +52,8 @@ func TestNodeConditions(t *testing.T) {
 	time.Sleep(controllersStart)
 	name, volume := c.attachVolume(t)
 	c.must(t)(c.Kube(c.ctx, "label", "node", "w1", v1alpha1.HoldLabel+"-"))
-	c.awaitStatus(t, v1alpha1.ReasonVolumesAttached, volume, "w1")
+	c.eventually(t, 10*time.Minute, "w1 waits for its volume", func() error { return c.at("w1", v1alpha1.StepDetaching) })
+	c.awaitStatus(t, v1alpha1.ReasonVolumesAttached, "csi.example", "w1")
 	c.checkStatus(t, "VolumesAttached", volume)
 	c.listVolumes(t, "null") // its detachment begins
 	time.Sleep(15 * time.Second)

@@ -14,17 +14,14 @@ PROGRAMS := node-agent agent coordinator
 MODULES := lab release release/chart test/oldest test/othertools
 TAGS    := e2e,dist
 export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
-
 GOTESTSUM  := go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
 GOLANGCI   := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 BENCHSTAT  := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
-
 # The real API server that tests use is built into the lab's cache.
 KUBERNETES := v1.34.3
 export LAB_CACHE   ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
-
 # Debian packages with programs that the lab, and tests of the lab, call.
 PACKAGES      := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg e2fsprogs
 TEST_PACKAGES := btrfs-progs dosfstools nftables
@@ -97,7 +94,6 @@ docs: ## Build the website of these pages, with a search, in bin/site, and check
 	$(call install,mkdocs mkdocs-material python3-pymdownx)
 	SITE=bin/site/$(RELEASE) COMMIT=$$(git rev-parse HEAD) /usr/bin/mkdocs build --strict
 
-# Where the browser tests' npm packages are.
 BROWSER := $(LAB_CACHE)/browser
 $(BROWSER): pkg/plugin/report/page/browser release/site/site.mjs FORCE
 	$(call install,chromium fonts-dejavu-core)
@@ -110,28 +106,19 @@ test-docs: docs $(BROWSER) ## The website in a real Chromium: axe, search, dark 
 test-report: $(BROWSER) ## Reports in a real Chromium, with axe (root: installs Debian's, and two npm packages); PICTURES=1 only takes those of the docs
 	BROWSER=$(BROWSER) go test -count 1 -tags browser -v -run TestBrowser ./pkg/plugin/report/page $(if $(PICTURES),-pictures)
 
-TO ?= v1.34
-docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34) on the lab of KUBECONFIG (root: installs asciinema)
-	$(call install,asciinema termtosvg jq)
-	docs/images/record.sh $(TO)
-
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
 	$(call install,prometheus)
 	promtool check rules manifests/monitoring/rules.yaml
 	promtool test rules test/monitoring/testdata/*_test.yaml
 
 test-sysupdate: packages lab ## Staging beside other runs of systemd-sysupdate, with those of systemd 254, 257 and Debian sid's (root)
-	for base in bookworm-backports trixie sid; do \
-		NODE_ROOTFS="$$(bin/lab rootfs $$base)" go test -count 1 -v -tags integration ./pkg/node/sysupdate || exit; \
-	done
+	for base in bookworm-backports trixie sid; do NODE_ROOTFS="$$(bin/lab rootfs $$base)" go test -count 1 -v -tags integration ./pkg/node/sysupdate || exit; done
 
 # The oldest and the newest minor that manifests/ and the chart are tested with.
 APISERVERS ?= v1.32.2 v1.36.1
 test-apiservers: packages lab ## Ask the API servers of APISERVERS to accept manifests/ and the chart (root: builds them into a cache first)
-	for version in $(APISERVERS); do \
-		bin/lab assets --version $$version --out $(LAB_CACHE)/programs-$$version && (cd release/chart && \
-		KUBE_ASSETS=$(LAB_CACHE)/programs-$$version go test -count 1 -v -run 'TestServerAccepts|TestKustomize' .) || exit; \
-	done
+	for version in $(APISERVERS); do bin/lab assets --version $$version --out $(LAB_CACHE)/programs-$$version && \
+		(cd release/chart && KUBE_ASSETS=$(LAB_CACHE)/programs-$$version go test -count 1 -v -run 'TestServerAccepts|TestKustomize' .) || exit; done
 
 SEEDS ?= 2000
 sim: ## Simulate SEEDS clusters with random faults, from FIRST (docs/simulator.md); SEED=n tells the story of one
@@ -141,12 +128,10 @@ BUGS ?= all
 sim-bugs: ## Put bugs into copies of the source, and check that simulated clusters catch each (about 30 minutes)
 	cd test/sim && BUGS="$(BUGS)" go test -count 1 -timeout 0 -v -run 'TestBugs$$' . | grep --line-buffered -vE '^ *(=== |PASS)'
 
-# Go fuzzes one function of one package at a time.
 FUZZTIME ?= 5s
 fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
 	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sed 's/func //' | while IFS=: read -r file target; do \
-		echo "$$file $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; \
-	done
+		echo "$$file $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; done
 
 INVOCATIONS ?= 20000
 fuzz-cli: assets ## Make up INVOCATIONS (20000) whole invocations of the plugin, from SEED

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records `kubectl upgrade apply VERSION`, which a person confirms, on the cluster of KUBECONFIG: a
-# lab with kubectl-upgrade whose source offers a patch. `make docs-screen` calls it.
+# lab with kubectl-upgrade whose source offers a patch. It needs `make build`, and asciinema, termtosvg and jq of Debian.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 : "${KUBECONFIG:?that of a lab with kubectl-upgrade, as lab/README.md installs it}"

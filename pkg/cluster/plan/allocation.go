@@ -39,10 +39,10 @@ type claim struct {
 // so that preflight sees the cluster as it is when the node begins. The slot is taken
 // last, because nothing may hold the node after that.
 var claims = []claim{
-	{hold: (*allocation).lastBackend, question: asks("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
-	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
-	{hold: (*allocation).notChecked, question: asks("were the checks made?", v1alpha1.ReasonPreflight)},
-	{hold: (*allocation).takeSlot, question: asks("is a slot free?", v1alpha1.ReasonNoSlot)},
+	{hold: (*allocation).lastBackend, question: newQuestion("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
+	{hold: (*allocation).budgetSpent, question: newQuestion("is there room in the budget?", v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: (*allocation).notChecked, question: newQuestion("were the checks made?", v1alpha1.ReasonPreflight)},
+	{hold: (*allocation).takeSlot, question: newQuestion("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
 
 // newAllocation counts the nodes that are out of service already.

@@ -14,7 +14,7 @@ type question struct {
 	reasons []v1alpha1.Reason
 }
 
-func asks(text string, reasons ...v1alpha1.Reason) question { return question{text, reasons} }
+func newQuestion(text string, reasons ...v1alpha1.Reason) question { return question{text, reasons} }
 
 // filter holds nodes for one cause.
 type filter struct {
@@ -70,45 +70,45 @@ func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold fleet.Hold
 // the allocation instead.
 var filters = []filter{
 	// First: without a trigger the target version is not fixed.
-	{node: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
+	{node: notTriggered, question: newQuestion("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
 		v1alpha1.ReasonNotOffered, v1alpha1.ReasonImageTooNew, v1alpha1.ReasonAutomaticInterval, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
-	{node: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
-	{node: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
-	{node: labelMissing, question: asks("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
-	{node: lateControlPlane, question: asks("is it a control plane that joined late?", v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
-	{node: agentNotAnswering, groupsSkip: true, question: asks("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
-	{node: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
+	{node: stepForbidden, groupsSkip: true, question: newQuestion("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
+	{node: notReady, groupsSkip: true, question: newQuestion("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
+	{node: labelMissing, question: newQuestion("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
+	{node: lateControlPlane, question: newQuestion("is it a control plane that joined late?", v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
+	{node: agentNotAnswering, groupsSkip: true, question: newQuestion("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
+	{node: unknownMark, groupsSkip: true, question: newQuestion("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
-	{node: cannotPrepare, agents: true, groupsSkip: true, question: asks("can its images be staged?")},
-	{node: notPrepared, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
+	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?")},
+	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
-	{all: nodeFailed, withdraws: true, question: asks("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
-	{all: notBack, question: asks("has a node not come back?", v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade)},
-	{node: otherManager, withdraws: true, question: asks("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
-	{all: checksBlock, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
-	{node: checkBlocksNode, groupsSkip: true, question: asks("what did the checks find on the node?", v1alpha1.ReasonPreflight)},
+	{all: nodeFailed, withdraws: true, question: newQuestion("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
+	{all: notBack, question: newQuestion("has a node not come back?", v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade)},
+	{node: otherManager, withdraws: true, question: newQuestion("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
+	{all: checksBlock, question: newQuestion("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
+	{node: checkBlocksNode, groupsSkip: true, question: newQuestion("what did the checks find on the node?", v1alpha1.ReasonPreflight)},
 
-	{all: hookFailed, question: asks("did a hook fail?", v1alpha1.ReasonHookFailed)},
+	{all: hookFailed, question: newQuestion("did a hook fail?", v1alpha1.ReasonHookFailed)},
 
-	{node: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
-	{node: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
-	{node: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
-	{node: clockDiffers, withdraws: true, groupsSkip: true, question: asks("are the clocks right?", v1alpha1.ReasonClockDiffers)},
-	{node: windowClosed, until: windowCloses, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
+	{node: onHold, withdraws: true, groupsSkip: true, question: newQuestion("is the node on hold?", v1alpha1.ReasonOnHold)},
+	{node: upgradeHeld, withdraws: true, question: newQuestion("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
+	{node: groupNotApproved, withdraws: true, question: newQuestion("is its group approved?", v1alpha1.ReasonApprovalRequired)},
+	{node: clockDiffers, withdraws: true, groupsSkip: true, question: newQuestion("are the clocks right?", v1alpha1.ReasonClockDiffers)},
+	{node: windowClosed, until: windowCloses, withdraws: true, question: newQuestion("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: a closed window has no time left.
-	{all: timeTooShort, withdraws: true, question: asks("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
+	{all: timeTooShort, withdraws: true, question: newQuestion("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
 
-	{all: otherRetries, agents: true, question: asks("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
-	{all: formerAtWork, question: asks("is a node at work for a former upgrade?", v1alpha1.ReasonNotItsTurn)},
-	{all: othersNotStaged, question: asks("is the image on every node?", v1alpha1.ReasonNotStaged)},
-	{all: othersFirst, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{all: otherRetries, agents: true, question: newQuestion("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
+	{all: formerAtWork, question: newQuestion("is a node at work for a former upgrade?", v1alpha1.ReasonNotItsTurn)},
+	{all: othersNotStaged, question: newQuestion("is the image on every node?", v1alpha1.ReasonNotStaged)},
+	{all: othersFirst, question: newQuestion("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 
-	{all: apiServerTooOld, question: asks("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
-	{node: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
+	{all: apiServerTooOld, question: newQuestion("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
+	{node: etcdQuorum, withdraws: true, question: newQuestion("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
 	// Last: a gate is shown to nodes that wait for nothing else.
-	{all: gateClosed, withdraws: true, question: asks("are its gates open?", v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown, v1alpha1.ReasonNotSoaked)},
+	{all: gateClosed, withdraws: true, question: newQuestion("are its gates open?", v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown, v1alpha1.ReasonNotSoaked)},
 }
 
 // upgradeFilters are the holds that people put on a whole upgrade, in any order.

@@ -9,7 +9,7 @@ ARCH    ?= $(shell go env GOARCH)
 CROSS   := $(if $(filter-out $(shell go env GOARCH),$(ARCH)),$(ARCH)/)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # The programs in the container image; the first is its entrypoint.
-PROGRAMS := node-agent agent coordinator
+PROGRAMS := node-agent agent coordinator send-notice
 # Modules of their own; lab and release are built with these tags.
 MODULES := lab release release/chart test/oldest test/othertools
 TAGS    := e2e,dist

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,5 +171,21 @@ func contains(t *testing.T, what string, got, want map[string]string) {
 		if got[key] != value {
 			t.Errorf("%s: %s is %q, want %q", what, key, got[key], value)
 		}
+	}
+}
+
+// TestProgramsOfMakefile checks that `make image` puts the same programs into the image as a release.
+func TestProgramsOfMakefile(t *testing.T) {
+	text, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^PROGRAMS := (.*)$`).FindSubmatch(text)
+	if line == nil {
+		t.Fatal("the Makefile has no PROGRAMS")
+	}
+	got, want := strings.Fields(string(line[1])), slices.Sorted(slices.Values(programs))
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("make image has %v, and a release %v", got, want)
 	}
 }

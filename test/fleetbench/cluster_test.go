@@ -114,7 +114,7 @@ func (c *cluster) startFleet() {
 	cmd := exec.Command(c.env("FLEET_PROGRAM"), "-test.run", "TestFleet$", "-test.timeout", "0")
 	cmd.Env = append(os.Environ(), "FLEET_SERVER="+c.server.Config.Host, "FLEET_TOKEN="+c.server.Config.BearerToken, "FLEET_CA="+c.server.Config.CAFile,
 		fmt.Sprintf("FLEET_SIZE=%d", c.nodes), "FLEET_ADDRESS="+c.address)
-	cmd.Dir = filepath.Join(apitest.Root(c.T), "pkg", "agent")
+	cmd.Dir = filepath.Join(apitest.Root(c.T), "pkg", "node", "agent")
 	c.programs["agents"] = c.start("agents", cmd)
 	c.await(time.Hour, "the fleet's objects exist", func() bool { return c.stats().Made })
 }

@@ -124,11 +124,10 @@ func (c *testCluster) recordConditions(t *testing.T) func() []string {
 	end, seen := make(chan struct{}), make(chan []string)
 	go func() {
 		shown := []string{""}
-		for {
+		for ended := false; !ended; {
 			select {
 			case <-end:
-				seen <- shown
-				return
+				ended = true // after it is read once more
 			case <-time.After(500 * time.Millisecond):
 			}
 			node, err := c.kube.CoreV1().Nodes().Get(c.ctx, "w1", metav1.GetOptions{})
@@ -139,6 +138,7 @@ func (c *testCluster) recordConditions(t *testing.T) func() []string {
 				shown = append(shown, now)
 			}
 		}
+		seen <- shown
 	}()
 	return func() []string {
 		close(end)

@@ -43,14 +43,14 @@ func TestNotices(t *testing.T) {
 	c.configureChat(t, chat.address)
 	c.apply(t, onePod("stuck"))
 	c.apply(t, scenario.OpenSchedule)
-	c.patchPolicy(t, fmt.Sprintf(`{"automatic":[{"type":"Patch","noticeSeconds":60}],"strategy":{"guardSeconds":60,"settleSeconds":5},
+	c.patchPolicy(t, fmt.Sprintf(`{"automatic":[{"type":"Patch","noticeSeconds":180}],"strategy":{"guardSeconds":60,"settleSeconds":5},
 		"notices":[{"name":"chat","urlSecret":"chat-url","template":"{{.Event}}|{{.ID}}|{{.Text}}"}],
 		"silences":[{"name":"node-exporter","url":%q,"matchers":[{"name":"instance","value":"{node}:9100"}]}]}`, alerts.url))
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 
 	// The receiver is away: people see it, nothing is held, and the notice comes later.
 	c.eventually(t, 5*time.Minute, "the notice cannot be sent", func() error { return c.policyHas(v1alpha1.ConditionNoticesFailed, "503") })
-	c.checkStatus(t, "notices", "503")
+	c.checkStatus(t, "NotSent", "503")
 	chat.away.Store(false)
 	chat.await(c, t, "Announced", "cp1", "w2")
 	if begun := chat.got("Began"); len(begun) > 0 {

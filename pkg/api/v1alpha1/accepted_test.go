@@ -96,7 +96,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 
 		{"UpgradeRecord", record("")},
 		{"UpgradeRecord", record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, createdBy: coordinator, triggerTime: "2026-11-22T01:00:00Z",
-			etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, reason: it is off}],
+			etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, reason: it is off}], digests: [{architecture: amd64, digest: "sha256:00"}],
 			counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a}, {name: b, from: v1.34.4, to: v1.35.4, startTime: "2026-11-22T01:00:00Z",
 			completionTime: "2026-11-22T02:00:00Z", attempts: 2, componentsSeconds: 60, rebootSeconds: 90, restartSeconds: 10, softRebootSeconds: 20, methodMessage: systemd is 252, reason: KubeadmFailed,
 			steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z", endTime: "2026-11-22T01:01:00.000000Z"}]}]`)},

@@ -46,3 +46,11 @@ type ImageDigest struct {
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
 }
+
+// DigestsOf returns the digests of images.
+func DigestsOf(images []Image) (digests []ImageDigest) {
+	for _, image := range images {
+		digests = append(digests, ImageDigest{Architecture: image.Architecture, Digest: image.Digest})
+	}
+	return digests
+}

@@ -1890,6 +1890,11 @@ func (in *UpgradeReference) DeepCopy() *UpgradeReference {
 func (in *UpgradeSummary) DeepCopyInto(out *UpgradeSummary) {
 	*out = *in
 	out.Upgrade = in.Upgrade
+	if in.Digests != nil {
+		in, out := &in.Digests, &out.Digests
+		*out = make([]ImageDigest, len(*in))
+		copy(*out, *in)
+	}
 	if in.TriggerTime != nil {
 		in, out := &in.TriggerTime, &out.TriggerTime
 		*out = (*in).DeepCopy()

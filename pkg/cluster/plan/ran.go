@@ -55,10 +55,7 @@ func bring(list []v1alpha1.RanVersion, t *target, c *cluster) []v1alpha1.RanVers
 	if len(list) > 0 && list[0].UntilTime == nil {
 		list[0].UntilTime = wholeSecond(c.now)
 	}
-	one := v1alpha1.RanVersion{Version: t.Spec.Version, Upgrade: t.Reference()}
-	for _, image := range t.Status.Images {
-		one.Digests = append(one.Digests, v1alpha1.ImageDigest{Architecture: image.Architecture, Digest: image.Digest})
-	}
+	one := v1alpha1.RanVersion{Version: t.Spec.Version, Upgrade: t.Reference(), Digests: v1alpha1.DigestsOf(t.Status.Images)}
 	return slices.Insert(list, 0, one)[:min(len(list)+1, maxRan)]
 }
 

@@ -87,7 +87,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 			Name: recordName(u, number), Labels: map[string]string{v1alpha1.UpgradeUIDLabel: string(u.UID)},
 		},
 		UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version,
+			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
 			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,

@@ -52,6 +52,9 @@ func HistoryPage(e view.Ended, o Options) string {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
 	}
 	lines = append(lines, ignoredRows(e.IgnoreChecks, e.IgnoreGates)...)
+	for _, image := range e.Digests {
+		lines = append(lines, titled("Image:", cell{image.Architecture + ", " + image.Digest, plain}))
+	}
 	if s := e.EtcdSnapshot; s != nil {
 		lines = append(lines, titled("Snapshot:", cell{fmt.Sprintf("of etcd, on %s: %s, %s", s.Node, s.Path, s.Digest), plain}))
 	}

@@ -270,6 +270,9 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
+	for _, image := range r.Digests {
+		b.report.Images = append(b.report.Images, v1alpha1.Image{Architecture: image.Architecture, Digest: image.Digest})
+	}
 }
 
 // noteGates notes the gates that the upgrade did not wait for.

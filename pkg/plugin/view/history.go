@@ -37,6 +37,7 @@ func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRe
 		e.Object = "clusterupgrade." + v1alpha1.Group + "/" + u.Name
 		e.Changed, _ = u.Changed() // a record has no name where none is known
 		e.RetryOf, e.IgnoreChecks, e.IgnoreGates, e.EtcdSnapshot = u.Spec.RetryOf, u.Spec.IgnoreChecks, u.Spec.IgnoreGates, u.Status.EtcdSnapshot
+		e.Digests = v1alpha1.DigestsOf(u.Status.Images)
 	}
 	items := make([]Ended, 0, len(byUID))
 	for _, e := range byUID {
@@ -59,7 +60,7 @@ func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 	return &Ended{
 		Name: r.Upgrade.Name, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: instant(r.TriggerTime), CompletionTime: instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
-		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot,
+		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot, Digests: r.Digests,
 		People: People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
 	}
 }

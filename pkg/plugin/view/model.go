@@ -240,6 +240,8 @@ type Ended struct {
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
 	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
+	// Digests of the images that it brought.
+	Digests []v1alpha1.ImageDigest `json:"digests,omitempty"`
 	// Record is set where the history is that of one upgrade.
 	Record []v1alpha1.NodeRecord `json:"record,omitempty"`
 }

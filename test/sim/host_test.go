@@ -183,7 +183,9 @@ func (h hostOf) Reboot(context.Context) error {
 	if h.agent.dead() {
 		return errDead
 	}
-	h.w.checkReboot(h.agent)
+	if !h.shutting { // else it asks again for what has begun
+		h.w.checkReboot(h.agent)
+	}
 	h.shutdown(true, "its agent asks for it")
 	return nil
 }

@@ -70,7 +70,8 @@ func TestNotices(t *testing.T) {
 	c.eachSecond(t, 20*time.Second, "no node is silenced", func() error { return alerts.suppressed() })
 	chat.await(c, t, "Waiting", "OnHold")
 
-	// The coordinator dies while w2 drains: the silence ends, and is made again by the next one.
+	// The coordinator dies while w2 drains: the silence ends by itself. Until there is another one, w2 has
+	// taken too long to be silenced again.
 	if err := c.block(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,6 @@ func TestNotices(t *testing.T) {
 	c.eventually(t, 6*time.Minute, "no node is silenced without a coordinator", func() error { return alerts.suppressed() })
 	t.Logf("the silence ended by itself %s after the coordinator was gone", time.Since(began).Round(time.Second))
 	c.must(t)(c.Kube(c.ctx, "-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "2"))
-	c.eventually(t, 2*time.Minute, "only w2 is silenced again", func() error { return alerts.suppressed("w2") })
 	if err := c.unblock(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,10 @@ const (
 	// object came from elsewhere, such as Git.
 	RequestedByAnnotation = Group + "/requested-by"
 
+	// FleetFreezeAnnotation, with any value, marks a freeze that `kubectl upgrade fleet freeze`
+	// made, and that `kubectl upgrade fleet unfreeze` may delete.
+	FleetFreezeAnnotation = Group + "/fleet-freeze"
+
 	// ChangedByAnnotation on a ClusterUpgrade is the name of the user who changed its spec
 	// last, and ChangedGenerationAnnotation the generation that this made: with another one
 	// the name is that of an earlier change. `kubectl upgrade` writes both, and an admission

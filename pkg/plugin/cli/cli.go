@@ -28,6 +28,7 @@ type program struct {
 	written                  *written
 	cluster                  *genericclioptions.ConfigFlags
 	access                   *rest.Config // the cluster, where it is one of several. Nil: that of the flags
+	sources                  *sources     // the indexes that were read, where they may be read once. Nil: each time
 	color                    string
 	verbosity                int
 	version                  string

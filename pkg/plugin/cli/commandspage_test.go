@@ -29,7 +29,7 @@ func TestCommandsPageShowsEveryField(t *testing.T) {
 	shapes := map[string]any{
 		"UpgradeStatus": view.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": view.History{},
 		"UpgradeReport": report.Report{}, "ReleaseList": view.ReleaseList{}, "WindowList": view.WindowList{},
-		"UpgradeDiagnosis": doctor.Diagnosis{}, "FleetStatus": clusters.Status{},
+		"UpgradeDiagnosis": doctor.Diagnosis{}, "FleetStatus": clusters.Status{}, "FleetPlan": clusters.Plans{}, "FleetFreeze": clusters.Freezes{},
 	}
 	for kind, value := range shapes {
 		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -61,7 +60,7 @@ cluster knows of it. $KUBECTL_UPGRADE_FLEET may name it instead of --fleet.`,
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newFleetStatus(p))
+	cmd.AddCommand(newFleetStatus(p), newFleetPlan(p), newFleetFreeze(p), newFleetUnfreeze(p))
 	for _, sub := range cmd.Commands() {
 		sub.Args = p.explainArguments(sub.Args)
 	}
@@ -208,13 +207,10 @@ func outcomeOf(rows []clusters.Row) error {
 	if len(silent) == 0 {
 		return nil
 	}
-	return unanswered{errors.New(notAnswered(silent, asked))}
+	return unansweredOf(silent, asked)
 }
 
-func notAnswered(silent []string, asked int) string {
-	of := "clusters"
-	if asked == 1 {
-		of = "cluster"
-	}
-	return fmt.Sprintf("%d of %d %s did not answer: %s", len(silent), asked, of, view.Few(silent))
+// unansweredOf returns the error that these of the clusters that were asked did not answer.
+func unansweredOf(silent []string, asked int) error {
+	return unanswered{fmt.Errorf("%d of %s did not answer: %s", len(silent), clusters.Count(asked), view.Few(silent))}
 }

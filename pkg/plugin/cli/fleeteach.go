@@ -55,6 +55,9 @@ func within[T any](ctx context.Context, limit time.Duration, version string, wor
 		if fault := withoutStack(version, func() error { o.result, o.err = work(ctx); return nil }); fault != nil {
 			o.err = fault
 		}
+		if o.err != nil && ctx.Err() != nil { // whatever was made of it
+			o.err = errors.Join(ctx.Err(), o.err)
+		}
 		done <- o
 	}()
 	select {

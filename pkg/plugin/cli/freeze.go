@@ -52,14 +52,19 @@ A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
 	}
 	f.output.addTo(cmd)
 	f.dryRun.addTo(cmd)
+	f.addFreezeFlags(cmd)
+	addSelector(cmd, &f.selector, "Only nodes with these labels, such as pool=db. Default: every node.")
+	return cmd
+}
+
+// addFreezeFlags adds the flags that say what is frozen, and why, but for the nodes.
+func (f *freeze) addFreezeFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
 	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
 	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot. Default: all.")
-	addSelector(cmd, &f.selector, "Only nodes with these labels, such as pool=db. Default: every node.")
 	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
-	return cmd
 }
 
 func (f *freeze) run(ctx context.Context) error {

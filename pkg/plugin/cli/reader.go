@@ -158,17 +158,28 @@ var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
 
 // takeSnapshot reads the cluster with the rights of the user.
 func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err error) {
-	shot = snapshotFile{APIVersion: v1alpha1.GroupVersion.String(), Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
+	shot = p.newSnapshotFile()
 	reader, err := p.reader()
 	if err != nil {
 		return shot, err
 	}
-	shot.Snapshot, err = snapshot.Read(ctx, reader.clients())
+	shot, err = p.snapshotFrom(ctx, reader)
 	if apierrors.IsForbidden(err) {
 		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
 	}
-	if err != nil {
-		return shot, explain("reading the cluster", err)
+	return shot, explain("reading the cluster", err)
+}
+
+// newSnapshotFile returns one without what is to be read now.
+func (p *program) newSnapshotFile() snapshotFile {
+	return snapshotFile{APIVersion: v1alpha1.GroupVersion.String(), Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
+}
+
+// snapshotFrom reads the cluster of the reader with the rights of the user.
+func (p *program) snapshotFrom(ctx context.Context, reader *reader) (shot snapshotFile, err error) {
+	shot = p.newSnapshotFile()
+	if shot.Snapshot, err = snapshot.Read(ctx, reader.clients()); err != nil {
+		return shot, err
 	}
 	if err := requireNames(shot.Snapshot); err != nil {
 		return shot, err
@@ -208,9 +219,7 @@ func (p *program) readSource(ctx context.Context, policy *v1alpha1.UpgradePolicy
 		from = policy.Spec.Source
 	}
 	from.URL = cmp.Or(from.URL, source.Default)
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
-	defer cancel()
-	found := source.NewPoller(from).Read(ctx)
+	found := p.sources.of(ctx, from)
 	if found.Problem.Reason == v1alpha1.ReasonSourceUnavailable {
 		return p.noSource(found.Problem.Message)
 	}

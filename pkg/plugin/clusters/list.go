@@ -97,10 +97,7 @@ func connect(rows []Row) {
 // Words returns the summary as a sentence, such as "97 of 100 clusters answered: 3 failed, 94 idle; 3
 // need a person".
 func (s Summary) Words() string {
-	text := fmt.Sprintf("%d of %d clusters answered", s.Answered, s.Clusters)
-	if s.Clusters == 1 {
-		text = fmt.Sprintf("%d of 1 cluster answered", s.Answered)
-	}
+	text := fmt.Sprintf("%d of %s answered", s.Answered, Count(s.Clusters))
 	var states []string
 	for _, one := range []struct {
 		count int
@@ -141,4 +138,12 @@ func Same(rows []Row) string {
 		return fmt.Sprintf("%s is the same cluster as %s", names[0], first)
 	}
 	return fmt.Sprintf("%s are the same cluster as %s", view.Few(names), first)
+}
+
+// Count returns how many clusters there are, such as "1 cluster".
+func Count(n int) string {
+	if n == 1 {
+		return "1 cluster"
+	}
+	return fmt.Sprintf("%d clusters", n)
 }

@@ -135,3 +135,8 @@ func (r *Row) choose(all []cause) {
 	first := slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
 	r.NeedsPerson, r.Reason, r.Message, r.Until = first.needsPerson, first.reason, first.message, first.until
 }
+
+// IsSilence reports whether the reason is that the cluster was not reached.
+func IsSilence(reason v1alpha1.Reason) bool {
+	return reason == ReasonSilent || reason == ReasonUnreachable || reason == ReasonNotTrusted || reason == ReasonCertificateExpired || reason == ReasonNoCredentials
+}

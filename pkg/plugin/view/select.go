@@ -34,8 +34,8 @@ func Selects(s *v1alpha1.LabelSelector) func(map[string]string) bool {
 	return func(of map[string]string) bool { return err == nil && selector.Matches(labels.Set(of)) }
 }
 
-// selectorText returns the selector in the form of kubectl's -l. Empty: there is none.
-func selectorText(s *v1alpha1.LabelSelector) string {
+// SelectorText returns the selector in the form of kubectl's -l. Empty: there is none.
+func SelectorText(s *v1alpha1.LabelSelector) string {
 	if s == nil {
 		return ""
 	}

@@ -227,7 +227,7 @@ func NewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []Freeze 
 			}
 			list = append(list, Freeze{
 				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
-				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
+				Upgrades: x.Upgrades, Nodes: SelectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
 			})
 		}
 	}

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// fleetFreeze is `kubectl upgrade fleet freeze` with its arguments.
+type fleetFreeze struct {
+	fleetCommand
+	freeze freeze
+}
+
+func newFleetFreeze(p *program) *cobra.Command {
+	f := &fleetFreeze{fleetCommand: fleetCommand{program: p}, freeze: freeze{program: p}}
+	cmd := &cobra.Command{
+		Use:   "freeze [NAME] (--until TIME | --for DURATION) --reason TEXT",
+		Short: "Block upgrades in several clusters for a while",
+		Long: `Creates the same freeze in each cluster, as ` + "`kubectl upgrade freeze`" + ` does, and waits until the
+coordinator there says that it is in effect. A row says for each cluster whether it is:
+Frozen, AlreadyFrozen (the same freeze was there), NotConfirmed (the coordinator has said
+nothing, so whether all agents know is not known) or NotFrozen, and why.
+
+Where it fails in some, it stays in the others: the command says where it holds, and how
+to repeat it and how to undo it. The exit code is 0 only if every cluster is frozen.`,
+		Example: `  kubectl upgrade fleet freeze incident-4711 --contexts 'prod-*' --for 4h --reason "incident 4711"
+  kubectl upgrade fleet freeze christmas --fleet fleet.yaml --until "2027-01-02 06:00" --reason "office closed"`,
+		Args:              freezeResource.optional,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.freeze.name = freezeResource.in(args)
+			return f.run(cmd)
+		},
+	}
+	f.freeze.output.addTo(cmd)
+	f.freeze.dryRun.addTo(cmd)
+	f.freeze.addFreezeFlags(cmd)
+	cmd.Flags().StringVar(&f.freeze.selector, "node-selector", "", "Only nodes with these labels, such as pool=db. Default: every node.")
+	f.fleetCommand.addTo(cmd, "20s")
+	return cmd
+}
+
+func (f *fleetFreeze) run(cmd *cobra.Command) error {
+	if err := f.freeze.dryRun.check(); err != nil {
+		return err
+	}
+	asked, err := f.freeze.schedule()
+	if err != nil {
+		return err
+	}
+	asked.Annotations = map[string]string{v1alpha1.FleetFreezeAnnotation: "true"}
+	all, err := f.choose(cmd)
+	if err != nil {
+		return err
+	}
+	if f.freeze.dryRun.mode == dryRunClient && !f.freeze.forPeople() {
+		return f.freeze.print(f.program, asked) // for Git
+	}
+	defer quietPrograms()()
+	rows := forEach(cmd.Context(), &f.fleetCommand, all, func(ctx context.Context, m member) (clusters.FreezeRow, error) {
+		return f.freezeOne(ctx, m, asked.DeepCopy()), nil
+	}, notFrozen)
+	result := clusters.NewFreezes(asked.Name, rows)
+	until := asked.Spec.MaintenanceExclusions[0].EndTime.UTC()
+	result.Until = &until
+	if err := f.show(&f.freeze.output, result, f.freeze.dryRun); err != nil {
+		return err
+	}
+	return cmpErr(cmd.Context().Err(), f.outcome(result, asked))
+}
+
+// cmpErr returns an interruption, or else the other error.
+func cmpErr(interrupted, other error) error {
+	if errors.Is(interrupted, context.Canceled) {
+		return interrupted
+	}
+	return other
+}
+
+// notFrozen is the row of a cluster that was not reached.
+func notFrozen(c clusters.Cluster, trouble *view.Problem) clusters.FreezeRow {
+	return clusters.FreezeRow{Cluster: c, State: clusters.NotFrozen, Reason: trouble.Reason, Message: trouble.Message}
+}
+
+// freezeOne creates the freeze in a cluster, and waits for the coordinator's word.
+func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.MaintenanceSchedule) clusters.FreezeRow {
+	x := asked.Spec.MaintenanceExclusions[0]
+	since, until := x.StartTime.UTC(), x.EndTime.UTC()
+	row := clusters.FreezeRow{Cluster: m.Cluster, State: clusters.Frozen, Since: &since, Until: &until}
+	d := f.freeze.dryRun
+	if d.mode == dryRunClient {
+		row.Message = strings.TrimSpace(d.String())
+		return row
+	}
+	if d.mode == dryRunNone {
+		m.reader.sign(ctx, asked)
+	}
+	created, err := m.reader.kinds.MaintenanceSchedules.Create(ctx, asked, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: d.options()})
+	if apierrors.IsAlreadyExists(err) {
+		row.State = clusters.AlreadyFrozen
+		if created, err = m.reader.kinds.MaintenanceSchedules.Get(ctx, asked.Name, metav1.GetOptions{}); err == nil {
+			if why := clusters.Covers(*created, *asked, f.now()); why != "" {
+				row.State, row.Since, row.Until = clusters.NotFrozen, nil, nil
+				row.Message = fmt.Sprintf("there is a MaintenanceSchedule %s already: %s; choose another NAME", asked.Name, why)
+				return row
+			}
+			if !clusters.IsFleets(*created) {
+				row.Message = fmt.Sprintf("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", asked.Name, clusters.Quote(m.Context))
+			}
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		row.State, row.Message = clusters.NotConfirmed, "no answer to the request: whether it is frozen is not known"
+	case err != nil:
+		trouble := troubleOf(err, m.Context, m.access, f.limit)
+		row.State, row.Reason, row.Message, row.Since, row.Until = clusters.NotFrozen, trouble.Reason, trouble.Message, nil, nil
+	case d.mode == dryRunServer:
+		row.Message = strings.TrimSpace(d.String())
+	default:
+		f.confirm(ctx, m, created.Name, &row)
+	}
+	return row
+}
+
+// confirmEvery is the pause between two questions whether the coordinator has seen a freeze, and
+// confirmLeft what of the time limit is left for the answer.
+const (
+	confirmEvery = 200 * time.Millisecond
+	confirmLeft  = 500 * time.Millisecond
+)
+
+// confirm waits until the coordinator says that the freeze is in effect.
+func (f *fleetFreeze) confirm(ctx context.Context, m member, name string, row *clusters.FreezeRow) {
+	deadline, _ := ctx.Deadline()
+	why := "the coordinator has not said that it is in effect"
+	for {
+		s, err := m.reader.kinds.MaintenanceSchedules.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case isMissing(err):
+			row.State, row.Message = clusters.NotFrozen, "it was deleted at once by another person or program"
+			return
+		case err != nil:
+			why = "it was created, and then the API server did not answer"
+		case s.Status.ObservedGeneration == s.Generation && meta.IsStatusConditionFalse(s.Status.Conditions, v1alpha1.ConditionValid):
+			row.State, row.Message = clusters.NotConfirmed, "the coordinator says that it is invalid: "+meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionValid).Message
+			return
+		case s.Status.ObservedGeneration == s.Generation && s.Status.State == schedule.StateExcluded:
+			return
+		}
+		if time.Until(deadline) < confirmEvery+confirmLeft {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(confirmEvery):
+			continue
+		}
+		break
+	}
+	row.State, row.Message = clusters.NotConfirmed, why+"; agents ask the API server before each node begins, and so find it"
+}
+
+// show writes what has been reached, in the format that was chosen.
+func (f *fleetCommand) show(o *output, result clusters.Freezes, d dryRun) error {
+	switch {
+	case o.format() == "name":
+		for _, r := range result.Items {
+			fmt.Fprintln(f.Out, r.Context)
+		}
+		return nil
+	case !o.forPeople():
+		return o.print(f.program, result)
+	}
+	options := f.drawing()
+	options.Wide = o.format() == "wide"
+	_, err := io.WriteString(f.drawn, render.ClusterFreezes(result, d.String(), options))
+	return err
+}
+
+// outcome says, where not every cluster is frozen, which are, and how to repeat and to undo that.
+func (f *fleetFreeze) outcome(result clusters.Freezes, asked *v1alpha1.MaintenanceSchedule) error {
+	failed, holds := result.Failed(), result.Holds()
+	if len(failed) == 0 {
+		return nil
+	}
+	fmt.Fprintf(f.ErrOut, "Not frozen, or not confirmed: %s.\nRepeat: %s\n", strings.Join(failed, ", "), f.repeat(asked, failed))
+	if len(holds) > 0 && f.freeze.dryRun.mode == dryRunNone {
+		fmt.Fprintf(f.ErrOut, "The freeze stays in: %s.\nUndo: %s\n", strings.Join(holds, ", "), undo(asked.Name, holds))
+	}
+	return partly(result, failed, "are not frozen, or not confirmed to be")
+}
+
+// partly returns the error that the command did not reach its aim in some clusters.
+func partly(result clusters.Freezes, failed []string, are string) error {
+	err := fmt.Errorf("%d of %s %s: %s", len(failed), clusters.Count(result.Asked()), are, view.Few(failed))
+	for _, r := range result.Items {
+		if !r.State.Done() && !r.Repeated && !clusters.IsSilence(r.Reason) {
+			return err
+		}
+	}
+	return unanswered{err}
+}
+
+// repeat returns the command that freezes the rest, until the same time.
+func (f *fleetFreeze) repeat(asked *v1alpha1.MaintenanceSchedule, contexts []string) string {
+	x := asked.Spec.MaintenanceExclusions[0]
+	words := []string{"kubectl upgrade fleet freeze", asked.Name, "--until", x.EndTime.UTC().Format(time.RFC3339), "--reason", clusters.Quote(x.Reason)}
+	if len(f.freeze.upgrades) > 0 {
+		words = append(words, "--upgrades", strings.Join(f.freeze.upgrades, ","))
+	}
+	if f.freeze.selector != "" {
+		words = append(words, "--node-selector", clusters.Quote(f.freeze.selector))
+	}
+	return strings.Join(append(words, "--contexts", clusters.Quote(strings.Join(contexts, ","))), " ")
+}
+
+func undo(name string, contexts []string) string {
+	return fmt.Sprintf("kubectl upgrade fleet unfreeze %s --contexts %s", name, clusters.Quote(strings.Join(contexts, ",")))
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// fleetPlan is `kubectl upgrade fleet plan` with its arguments.
+type fleetPlan struct {
+	fleetCommand
+	output
+	version  string // empty: the upgrades that exist
+	exitCode bool
+	warnings warnings
+}
+
+// warnings are what was written about clusters, each once.
+type warnings struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+// add keeps the lines that warn.
+func (w *warnings) add(text string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "warning: ") && !slices.Contains(w.lines, line) {
+			w.lines = append(w.lines, line)
+		}
+	}
+}
+
+func newFleetPlan(p *program) *cobra.Command {
+	n := &fleetPlan{fleetCommand: fleetCommand{program: p}}
+	cmd := &cobra.Command{
+		Use:   "plan [VERSION]",
+		Short: "Show for each cluster what would be done next",
+		Long: `Makes the plan of each cluster, as ` + "`kubectl upgrade plan`" + ` does, with the checks, and shows a row
+for each: what would be done next, how many nodes are to go, when the first is expected to
+begin and the last to be done, and why one waits. It changes nothing. With VERSION it plans an
+upgrade that does not exist yet. The plan of one cluster in full:
+` + "`kubectl upgrade plan --context NAME`" + `.
+
+NEXT is Create (an upgrade would be created), Continue (a node may begin now), Wait (later, by
+itself), Blocked (a person has to act first) or Nothing.`,
+		Example: `  kubectl upgrade fleet plan --contexts 'prod-*'
+  kubectl upgrade fleet plan v1.35 --fleet fleet.yaml --stage prod
+  kubectl upgrade fleet plan v1.35 --contexts '*' -o jsonpath='{.items[?(@.next=="Blocked")].context}'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				n.version = args[0]
+			}
+			return n.run(cmd)
+		},
+	}
+	n.output.addTo(cmd)
+	n.fleetCommand.addTo(cmd, "30s")
+	cmd.Flags().BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 if there is something to do in a cluster.")
+	return cmd
+}
+
+func (n *fleetPlan) run(cmd *cobra.Command) error {
+	if n.version != "" {
+		if err := request.CheckVersion(n.version); err != nil {
+			return err
+		}
+	}
+	all, err := n.choose(cmd)
+	if err != nil {
+		return err
+	}
+	defer quietPrograms()()
+	n.sources = &sources{}
+	rows := forEach(cmd.Context(), &n.fleetCommand, all, n.planOf, func(c clusters.Cluster, trouble *view.Problem) clusters.PlanRow {
+		return clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}
+	})
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	fmt.Fprint(n.ErrOut, strings.Join(n.warnings.lines, ""))
+	if err := n.show(clusters.NewPlans(n.version, rows)); err != nil {
+		return err
+	}
+	return n.outcome(rows)
+}
+
+// planOf makes the plan of a cluster.
+func (n *fleetPlan) planOf(ctx context.Context, m member) (clusters.PlanRow, error) {
+	p, said := n.quiet(m)
+	defer func() { n.warnings.add(said.String()) }()
+	shot, err := p.snapshotFrom(ctx, m.reader)
+	if err != nil {
+		return clusters.PlanRow{}, err
+	}
+	observes := shot.Policy.Observes()
+	p.supposeManaged(&shot.Snapshot)
+	if n.version != "" {
+		supposed, _, err := request.SupposeVersion(shot.Snapshot, n.version, shot.TakenAt)
+		if err != nil {
+			return clusters.PlanRow{Cluster: m.Cluster, Next: clusters.NextBlocked, Message: oneLine(err.Error())}, nil
+		}
+		shot.Snapshot = supposed
+	}
+	if err := p.runPreflight(ctx, &shot.Snapshot, shot.TakenAt); err != nil {
+		return clusters.PlanRow{}, err
+	}
+	row := clusters.NewPlanRow(m.Cluster, shot.Snapshot, plan.Predict(shot.Snapshot, shot.TakenAt))
+	if observes && row.Next != clusters.NextNothing {
+		row.Next, row.Reason, row.Message = clusters.NextBlocked, v1alpha1.ReasonObserved, "mode Observe: this is what would happen with Manage"
+	}
+	return row, nil
+}
+
+// quiet returns the program for one of the clusters, and what it writes.
+func (f *fleetCommand) quiet(m member) (*program, *bytes.Buffer) {
+	var said bytes.Buffer
+	return f.in(m.access, io.Discard, &said), &said
+}
+
+// show writes the rows in the format that was chosen.
+func (n *fleetPlan) show(plans clusters.Plans) error {
+	switch {
+	case n.format() == "name":
+		for _, r := range plans.Items {
+			fmt.Fprintln(n.Out, r.Context)
+		}
+		return nil
+	case !n.forPeople():
+		return n.print(n.program, plans)
+	}
+	options := n.drawing()
+	options.Wide = n.format() == "wide"
+	_, err := io.WriteString(n.drawn, render.ClusterPlans(plans, options))
+	return err
+}
+
+// outcome returns what the exit code says.
+func (n *fleetPlan) outcome(rows []clusters.PlanRow) error {
+	var silent []string
+	asked, work := 0, false
+	for _, r := range rows {
+		if r.Repeated {
+			continue
+		}
+		asked++
+		if r.Next == clusters.NextUnknown {
+			silent = append(silent, r.Context)
+		}
+		work = work || r.Next != clusters.NextUnknown && r.Next != clusters.NextNothing
+	}
+	switch {
+	case len(silent) > 0:
+		return unansweredOf(silent, asked)
+	case n.exitCode && work:
+		return errWork
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package clusters
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// FreezeState says what a command about a freeze has reached in a cluster.
+type FreezeState string
+
+// The states of a freeze in a cluster.
+const (
+	Frozen        FreezeState = "Frozen"        // the coordinator says so
+	AlreadyFrozen FreezeState = "AlreadyFrozen" // the same freeze was there before
+	NotConfirmed  FreezeState = "NotConfirmed"  // asked for, but nobody says that it holds
+	NotFrozen     FreezeState = "NotFrozen"
+	Unfrozen      FreezeState = "Unfrozen"    // the freeze was deleted
+	NoFreeze      FreezeState = "NoFreeze"    // there was none of that name
+	StillFrozen   FreezeState = "StillFrozen" // it could not be deleted
+	NotKnown      FreezeState = "NotKnown"    // whether it was deleted
+)
+
+// Done reports whether the cluster is as the command was to make it.
+func (s FreezeState) Done() bool {
+	return s == Frozen || s == AlreadyFrozen || s == Unfrozen || s == NoFreeze
+}
+
+// Freezes is what a command about a freeze has reached. Its JSON is a shape that scripts may rely on.
+type Freezes struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Name       string      `json:"name"`
+	Until      *time.Time  `json:"until,omitempty"`
+	Items      []FreezeRow `json:"items"`
+}
+
+// FreezeRow is what it has reached in a cluster.
+type FreezeRow struct {
+	Cluster
+	State   FreezeState     `json:"state"`
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	// Since is from when on the freeze holds, by its exclusion, and Until is its end.
+	Since *time.Time `json:"since,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// NewFreezes returns the result of a command about the freeze of that name.
+func NewFreezes(name string, rows []FreezeRow) Freezes {
+	return Freezes{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetFreeze", Name: name, Items: rows}
+}
+
+// Failed returns the contexts in which the freeze is not as it was to be.
+func (f Freezes) Failed() (names []string) {
+	for _, r := range f.Items {
+		if !r.State.Done() && !r.Repeated {
+			names = append(names, r.Context)
+		}
+	}
+	return names
+}
+
+// Holds returns the contexts in which the freeze of the fleet exists.
+func (f Freezes) Holds() (names []string) {
+	for _, r := range f.Items {
+		if (r.State == Frozen || r.State == AlreadyFrozen || r.State == NotConfirmed || r.State == StillFrozen) && !r.Repeated {
+			names = append(names, r.Context)
+		}
+	}
+	return names
+}
+
+// Asked counts the clusters.
+func (f Freezes) Asked() (count int) {
+	for _, r := range f.Items {
+		if !r.Repeated {
+			count++
+		}
+	}
+	return count
+}
+
+// IsFleets reports whether `kubectl upgrade fleet freeze` made the freeze.
+func IsFleets(s v1alpha1.MaintenanceSchedule) bool {
+	return request.IsFreeze(s) && s.Annotations[v1alpha1.FleetFreezeAnnotation] != ""
+}
+
+// Covers returns why a schedule that exists is not the freeze that is asked for. Empty: it holds for
+// everything that is asked for, and no shorter.
+func Covers(there, asked v1alpha1.MaintenanceSchedule, now time.Time) string {
+	if !request.IsFreeze(there) {
+		return "it has windows, and is no freeze"
+	}
+	want := asked.Spec.MaintenanceExclusions[0]
+	if !sameSelector(there.Spec.NodeSelector, asked.Spec.NodeSelector) && there.Spec.NodeSelector != nil {
+		return "it is for other nodes"
+	}
+	i := slices.IndexFunc(there.Spec.MaintenanceExclusions, func(x v1alpha1.MaintenanceExclusion) bool {
+		return x.Recurrence == "" && !x.StartTime.After(now) && x.EndTime.After(now)
+	})
+	if i < 0 {
+		return "it does not hold now"
+	}
+	x := there.Spec.MaintenanceExclusions[i]
+	if len(x.Upgrades) > 0 && (len(want.Upgrades) == 0 || slices.ContainsFunc(want.Upgrades, func(t v1alpha1.UpgradeType) bool { return !slices.Contains(x.Upgrades, t) })) {
+		return fmt.Sprintf("it is for %v alone", x.Upgrades)
+	}
+	if x.EndTime.Time.Before(want.EndTime.Time) {
+		return "it ends at " + x.EndTime.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+func sameSelector(a, b *v1alpha1.LabelSelector) bool {
+	return view.SelectorText(a) == view.SelectorText(b)
+}
+
+// OtherFreezes returns the names of freezes that hold now, but for the one of that name.
+func OtherFreezes(schedules []v1alpha1.MaintenanceSchedule, name string, now time.Time) (names []string) {
+	for _, f := range view.NewFreezes(slices.DeleteFunc(slices.Clone(schedules), func(s v1alpha1.MaintenanceSchedule) bool { return s.Name == name || !request.IsFreeze(s) }), now) {
+		if !f.From.After(now) {
+			names = append(names, f.Name)
+		}
+	}
+	return slices.Compact(names)
+}
+
+// FleetFreezes returns the names of the fleet's freezes that are not over.
+func FleetFreezes(schedules []v1alpha1.MaintenanceSchedule, now time.Time) (names []string) {
+	for _, s := range schedules {
+		if IsFleets(s) && len(view.NewFreezes([]v1alpha1.MaintenanceSchedule{s}, now)) > 0 {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Quote returns the word as a shell reads it.
+func Quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,=+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -69,12 +69,7 @@ a person to continue; 4 --timeout was exceeded.`,
 		Args:              oneVersion,
 		ValidArgsFunction: p.complete(versionsOnOffer),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.request.Version = args[0]
-			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check", "ignore-gate"} {
-				if cmd.Flags().Changed(name) {
-					a.request.Flags = append(a.request.Flags, "--"+name)
-				}
-			}
+			a.noteGiven(cmd, args[0])
 			return a.run(cmd.Context())
 		},
 	}
@@ -83,6 +78,13 @@ a person to continue; 4 --timeout was exceeded.`,
 	flags := cmd.Flags()
 	flags.Lookup("dry-run").Usage = "Must be none, client (check and plan, but send nothing) or server (also let the API server validate the object without storing it)."
 	flags.Lookup("output").Usage = "Print the ClusterUpgrade as json, yaml, name, … and do not follow the upgrade; wide: a plan with more columns."
+	a.addRequestFlags(cmd)
+	return cmd
+}
+
+// addRequestFlags adds the flags that say what is asked for, and how it is followed.
+func (a *apply) addRequestFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.BoolVarP(&a.yes, "yes", "y", false, "Do not ask for confirmation.")
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
@@ -96,7 +98,16 @@ a person to continue; 4 --timeout was exceeded.`,
 	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
-	return cmd
+}
+
+// noteGiven notes the version, and the flags that an upgrade which exists may contradict.
+func (a *apply) noteGiven(cmd *cobra.Command, version string) {
+	a.request.Version = version
+	for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check", "ignore-gate"} {
+		if cmd.Flags().Changed(name) {
+			a.request.Flags = append(a.request.Flags, "--"+name)
+		}
+	}
 }
 
 func oneVersion(cmd *cobra.Command, args []string) error {
@@ -152,36 +163,18 @@ func (a *apply) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.request.CheckGates(shot.Policy); err != nil {
-		return err
-	}
-	a.supposeManaged(&shot.Snapshot)
-	to, note, err := a.request.Target(shot.Snapshot, shot.TakenAt)
+	p, err := a.prepare(ctx, shot)
 	if err != nil {
 		return err
 	}
-	if note != "" {
-		fmt.Fprintln(a.ErrOut, note)
+	if p.existing != nil {
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, p.existing.Spec.Version, request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
+		return a.finish(ctx, p.existing)
 	}
-	existing, err := a.request.Existing(shot.Snapshot, to, shot.TakenAt)
-	if err != nil {
+	if err := a.propose(ctx, p, in); err != nil || !p.hasWork() {
 		return err
 	}
-	if existing != nil {
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", existing.Name, to, request.Waits(shot.Snapshot, existing, shot.TakenAt))
-		return a.finish(ctx, existing)
-	}
-	u, err := a.request.Object(shot.Snapshot, to, shot.TakenAt)
-	if err != nil {
-		return err
-	}
-	for _, note := range request.Queue(shot.Snapshot, u, shot.TakenAt) {
-		fmt.Fprintln(a.ErrOut, note)
-	}
-	decided, err := a.propose(ctx, shot, u, in)
-	if err != nil || !request.HasWork(decided) {
-		return err
-	}
+	u := p.upgrade
 	created, err := a.create(ctx, u)
 	if err != nil {
 		return err
@@ -197,28 +190,76 @@ func (a *apply) run(ctx context.Context) error {
 	return a.finish(ctx, created)
 }
 
+// proposal is what a request comes to in a cluster.
+type proposal struct {
+	shot     snapshotFile
+	existing *v1alpha1.ClusterUpgrade // the one that asks for the same. Nil: there is none
+	upgrade  *v1alpha1.ClusterUpgrade // the one to create
+	supposed fleet.Snapshot           // in which it is active
+	decided  plan.Plan                // for that
+}
+
+// prepare returns what the request comes to in the cluster of the snapshot. It makes the checks.
+func (a *apply) prepare(ctx context.Context, shot snapshotFile) (p proposal, err error) {
+	if err := a.request.CheckGates(shot.Policy); err != nil {
+		return p, err
+	}
+	a.supposeManaged(&shot.Snapshot)
+	p.shot = shot
+	to, note, err := a.request.Target(shot.Snapshot, shot.TakenAt)
+	if err != nil {
+		return p, err
+	}
+	if note != "" {
+		fmt.Fprintln(a.ErrOut, note)
+	}
+	if p.existing, err = a.request.Existing(shot.Snapshot, to, shot.TakenAt); err != nil || p.existing != nil {
+		return p, err
+	}
+	if p.upgrade, err = a.request.Object(shot.Snapshot, to, shot.TakenAt); err != nil {
+		return p, err
+	}
+	for _, note := range request.Queue(shot.Snapshot, p.upgrade, shot.TakenAt) {
+		fmt.Fprintln(a.ErrOut, note)
+	}
+	p.supposed = request.Suppose(shot.Snapshot, p.upgrade, shot.TakenAt)
+	if err := a.runPreflight(ctx, &p.supposed, shot.TakenAt); err != nil {
+		return p, err
+	}
+	p.decided = plan.Predict(p.supposed, shot.TakenAt)
+	return p, nil
+}
+
+// hasWork reports whether anything is to be done, or would be if it could.
+func (p proposal) hasWork() bool {
+	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade)
+}
+
+// refusal returns why the upgrade is not begun.
+func (p proposal) refusal() error {
+	if err := request.RefuseDowngrade(p.shot.Snapshot, p.upgrade, p.shot.TakenAt); err != nil || !p.hasWork() {
+		return err
+	}
+	return request.Refuse(p.supposed, p.decided, p.upgrade)
+}
+
 // propose shows what would happen, and refuses or asks. If there is nothing to do, it
 // says so.
-func (a *apply) propose(ctx context.Context, shot snapshotFile, u *v1alpha1.ClusterUpgrade, in *time.Location) (plan.Plan, error) {
-	supposed := request.Suppose(shot.Snapshot, u, shot.TakenAt)
-	if err := a.runPreflight(ctx, &supposed, shot.TakenAt); err != nil {
-		return plan.Plan{}, err
+func (a *apply) propose(ctx context.Context, p proposal, in *time.Location) error {
+	if err := a.show(p.supposed, p.decided, p.upgrade.Name, in); err != nil {
+		return err
 	}
-	decided := plan.Predict(supposed, shot.TakenAt)
-	if err := a.show(supposed, decided, u.Name, in); err != nil {
-		return decided, err
+	if err := p.refusal(); err != nil {
+		return err
 	}
-	if err := request.RefuseDowngrade(shot.Snapshot, u, shot.TakenAt); err != nil {
-		return decided, err
+	if !p.hasWork() {
+		fmt.Fprintf(a.ErrOut, "Nothing to do: every node is at %s.\n", p.upgrade.Spec.Version)
+		return nil
 	}
-	if !request.HasWork(decided) && !request.RetriesHook(shot.Snapshot, u) {
-		fmt.Fprintf(a.ErrOut, "Nothing to do: every node is at %s.\n", u.Spec.Version)
-		return decided, nil
+	if a.mode != dryRunNone {
+		return nil
 	}
-	if err := request.Refuse(supposed, decided, u); err != nil || a.mode != dryRunNone {
-		return decided, err
-	}
-	return decided, a.confirm(ctx, decided, u)
+	return a.confirm(ctx, p.decided, p.upgrade)
 }
 
 // mostRows is how many nodes of a plan a person is shown before the question.

@@ -60,7 +60,7 @@ cluster knows of it. $KUBECTL_UPGRADE_FLEET may name it instead of --fleet.`,
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newFleetStatus(p), newFleetPlan(p), newFleetFreeze(p), newFleetUnfreeze(p))
+	cmd.AddCommand(newFleetStatus(p), newFleetPlan(p), newFleetFreeze(p), newFleetUnfreeze(p), newFleetApply(p), newFleetReport(p))
 	for _, sub := range cmd.Commands() {
 		sub.Args = p.explainArguments(sub.Args)
 	}

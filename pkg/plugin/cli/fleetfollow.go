@@ -18,6 +18,9 @@ import (
 // askAgain is the pause between an answer of a cluster and the next question.
 var askAgain = 2 * time.Second
 
+// followLimit is how long a cluster that is followed may take to answer.
+const followLimit = 4 * time.Second
+
 // followed is what is known of the clusters that are followed.
 type followed struct {
 	sync.Mutex

@@ -48,7 +48,7 @@ cluster that went silent with its age, and ends when the upgrades that it saw ha
 		ValidArgsFunction: s.completeContexts,
 	}
 	s.output.addTo(cmd)
-	s.fleetCommand.addTo(cmd, "4s")
+	s.fleetCommand.addTo(cmd, followLimit.String())
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Ask again and again, until the upgrades have ended.")
 	s.timeout.addTo(cmd, "0", "With --watch: how long to follow, such as 30m or 1d.")
 	return cmd

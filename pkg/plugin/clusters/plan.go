@@ -64,10 +64,7 @@ func NewPlans(version string, rows []PlanRow) Plans {
 // NewPlanRow returns what happens next by the plan for the snapshot.
 func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
 	r := PlanRow{Cluster: c, Next: NextNothing, To: decided.Version, Start: utc(decided.PredictedStart), End: utc(decided.PredictedEnd)}
-	_, unmanaged := view.NewNodes(s)
-	if runs := view.Kubelets(s, unmanaged); len(runs) > 0 {
-		r.Version = runs[0].Version
-	}
+	r.Version = OldestOf(s)
 	for _, f := range decided.Findings {
 		switch {
 		case f.Ignored:
@@ -104,6 +101,15 @@ func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
 		r.Next = NextCreate
 	}
 	return r
+}
+
+// OldestOf returns the version of the oldest kubelet; empty: none is known.
+func OldestOf(s fleet.Snapshot) string {
+	_, unmanaged := view.NewNodes(s)
+	if runs := view.Kubelets(s, unmanaged); len(runs) > 0 {
+		return runs[0].Version
+	}
+	return ""
 }
 
 // fillNodes sets what the nodes of the plan say.

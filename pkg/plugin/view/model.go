@@ -222,6 +222,7 @@ type History struct {
 type Ended struct {
 	// Object is the object it was read from, as kubectl names it.
 	Object         string               `json:"-"`
+	UID            string               `json:"-"`
 	Name           string               `json:"name"`
 	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
 	From           string               `json:"from,omitempty"`

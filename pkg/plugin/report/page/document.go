@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -71,7 +72,7 @@ func newDocument(r *report.Report, o Options) document {
 		TickSets: l.tickSets(l.clock), Gaps: l.gaps(), Zooms: zooms, Kinds: kinds, Calendars: l.calendars(),
 		Findings: findingRows(r), Windows: l.windowRows(), Expected: expected(r.Usual),
 	}
-	d.CSS, d.Policy = styleSheet()
+	d.CSS, d.Policy = styleSheet(pageCSS)
 	d.Facts = l.facts()
 	d.Of, d.Done = fmt.Sprint(r.Upgrade.Counts.Total), fmt.Sprint(r.Upgrade.Counts.Done)
 	d.Share = percent(float64(r.Upgrade.Counts.Done) / float64(max(r.Upgrade.Counts.Total, 1)))
@@ -248,9 +249,10 @@ func HTML(r *report.Report, o Options) ([]byte, error) {
 }
 
 // styleSheet returns the style sheet, and the policy that allows it and nothing else.
-func styleSheet() (css template.CSS, policy string) {
-	sum := sha256.Sum256([]byte(pageCSS))
-	return template.CSS(pageCSS), //nolint:gosec // a file of this package
+func styleSheet(sheets ...string) (css template.CSS, policy string) {
+	text := strings.Join(sheets, "")
+	sum := sha256.Sum256([]byte(text))
+	return template.CSS(text), //nolint:gosec // files of this package
 		"default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; base-uri 'none'; form-action 'none'"
 }
 

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// fleetApply is `kubectl upgrade fleet apply` with its arguments.
+type fleetApply struct {
+	fleetCommand
+	apply    apply
+	warnings warnings
+}
+
+func newFleetApply(p *program) *cobra.Command {
+	a := &fleetApply{fleetCommand: fleetCommand{program: p}, apply: apply{program: p}}
+	cmd := &cobra.Command{
+		Use:   "apply VERSION",
+		Short: "Upgrade the clusters of one stage, and follow the upgrades",
+		Long: `Checks each cluster as ` + "`kubectl upgrade apply`" + ` does, shows a row for each, asks once for all,
+creates a ClusterUpgrade in each, and follows them until the last has ended. A cluster that
+would refuse the upgrade, such as one that a check blocks, is left out and named; one that has
+an upgrade to VERSION already is followed.
+
+With a file of several stages, --stage says which: the next stage is another command, once
+you have seen how this one went. Exit codes: 0 every upgrade succeeded; 3 one failed, was
+deleted, or needs a person to continue; 4 --timeout was exceeded; 5 not all clusters answered;
+1 a cluster was left out.`,
+		Example: `  kubectl upgrade fleet apply v1.34.5 --fleet fleet.yaml --stage dev
+  kubectl upgrade fleet apply v1.34.5 --contexts 'prod-*' --yes --timeout 12h
+  kubectl upgrade fleet apply v1.35 --contexts 'prod-*' --dry-run=server`,
+		Args:              oneVersion,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.apply.noteGiven(cmd, args[0])
+			return a.run(cmd)
+		},
+	}
+	a.apply.output.nameless = "the upgrades are created in several clusters"
+	a.apply.output.addTo(cmd)
+	a.apply.dryRun.addTo(cmd)
+	a.fleetCommand.addTo(cmd, "30s")
+	cmd.Flags().Lookup("output").Usage = "Print what has been reached in each cluster as json, yaml, … and do not follow the upgrades; wide: rows with more columns."
+	a.apply.addRequestFlags(cmd)
+	return cmd
+}
+
+// asked is what the request comes to in a cluster.
+type asked struct {
+	proposal
+	row clusters.PlanRow
+	uid string
+}
+
+func (a *fleetApply) run(cmd *cobra.Command) error {
+	in, err := zone(a.apply.timeZone)
+	if err != nil {
+		return err
+	}
+	if err := a.apply.readFlags(in); err != nil {
+		return err
+	}
+	all, err := a.choose(cmd)
+	if err != nil {
+		return err
+	}
+	if file := a.choice.File; file != nil && len(file.Stages) > 1 && len(a.choice.Stages) == 0 && len(a.choice.Contexts) == 0 {
+		return fmt.Errorf("the Fleet has %d stages, %s: say which, as in --stage %s", len(file.Stages), strings.Join(file.StageNames(), ", "), file.StageNames()[0])
+	}
+	defer quietPrograms()()
+	a.sources = &sources{}
+	found := forEach(cmd.Context(), &a.fleetCommand, all, a.ask, func(c clusters.Cluster, trouble *view.Problem) asked {
+		return asked{row: clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}}
+	})
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	leaveOutSame(found)
+	rows := make([]clusters.PlanRow, len(found))
+	for i := range found {
+		rows[i] = found[i].row
+	}
+	fmt.Fprint(a.ErrOut, strings.Join(a.warnings.lines, ""))
+	if err := a.show(clusters.NewPlans(a.apply.request.Version, rows)); err != nil {
+		return err
+	}
+	if err := a.confirm(cmd.Context(), found); err != nil {
+		return err
+	}
+	following, problem := a.create(cmd.Context(), found)
+	if err := cmd.Context().Err(); errors.Is(err, context.Canceled) {
+		return err
+	}
+	return a.end(cmd.Context(), found, following, problem)
+}
+
+// ask returns what the request comes to in a cluster.
+func (a *fleetApply) ask(ctx context.Context, m member) (asked, error) {
+	one := a.apply
+	var said *bytes.Buffer
+	one.program, said = a.quiet(m)
+	defer func() { a.warnings.add(said.String()) }()
+	shot, err := one.snapshotFrom(ctx, m.reader)
+	if err != nil {
+		return asked{}, err
+	}
+	found := asked{uid: m.uid}
+	observes := shot.Policy.Observes()
+	found.proposal, err = one.prepare(ctx, shot)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return asked{}, err
+	case err != nil:
+		found.row = clusters.PlanRow{Cluster: m.Cluster, Version: clusters.OldestOf(shot.Snapshot), Next: clusters.NextBlocked, Message: oneLine(err.Error())}
+	case found.existing != nil:
+		found.row = clusters.PlanRow{Cluster: m.Cluster, Version: clusters.OldestOf(shot.Snapshot), Next: clusters.NextContinue, Upgrade: found.existing.Name, To: found.existing.Spec.Version, Message: "asks for it already, and is followed"}
+	default:
+		found.row = clusters.NewPlanRow(m.Cluster, found.supposed, found.decided)
+		if err := found.refusal(); err != nil {
+			found.row.Next, found.row.Reason, found.row.Message, found.row.Until = clusters.NextBlocked, "", oneLine(err.Error()), nil
+		} else if found.hasWork() {
+			found.row.Next = clusters.NextCreate
+		}
+		if observes && found.row.Next == clusters.NextCreate {
+			found.row.Message = "mode Observe: it waits until the mode is Manage"
+		}
+	}
+	return found, nil
+}
+
+// leaveOutSame leaves out what another context before it reaches, too.
+func leaveOutSame(found []asked) {
+	first := map[string]string{}
+	for i := range found {
+		r := &found[i].row
+		before, known := first[found[i].uid]
+		switch {
+		case found[i].uid == "" || r.Next == clusters.NextUnknown:
+		case known:
+			r.SameAs, r.Repeated = before, true
+			*r = clusters.PlanRow{Cluster: r.Cluster, Version: r.Version, Next: clusters.NextNothing, Reason: clusters.ReasonSameCluster, Message: "the cluster of " + before}
+		default:
+			first[found[i].uid] = r.Context
+		}
+	}
+}
+
+// show writes what the request comes to.
+func (a *fleetApply) show(plans clusters.Plans) error {
+	if !a.apply.forPeople() {
+		return nil
+	}
+	options := a.drawing()
+	options.Wide = a.apply.format() == "wide"
+	_, err := io.WriteString(a.drawn, render.ClusterPlans(plans, options))
+	return err
+}
+
+// confirm asks once for all clusters, unless nothing would be created.
+func (a *fleetApply) confirm(ctx context.Context, found []asked) error {
+	count, nodes := 0, 0
+	var out []string
+	for _, one := range found {
+		switch one.row.Next {
+		case clusters.NextCreate:
+			count, nodes = count+1, nodes+one.row.Nodes
+		case clusters.NextBlocked, clusters.NextUnknown:
+			if !one.row.Repeated {
+				out = append(out, one.row.Context)
+			}
+		}
+	}
+	if len(out) > 0 {
+		fmt.Fprintf(a.ErrOut, "Left out: %s.\n", strings.Join(out, ", "))
+	}
+	if count == 0 || a.apply.yes || a.apply.mode != dryRunNone {
+		return nil
+	}
+	return a.question(ctx, fmt.Sprintf("Upgrade %s, %d nodes, to %s?", clusters.Count(count), nodes, a.apply.request.Version), "nothing was changed")
+}
+
+// create creates the upgrades. It returns those to follow, by context, and why some could not be created.
+func (a *fleetApply) create(ctx context.Context, found []asked) (following map[string]string, problem error) {
+	following = map[string]string{}
+	byContext := map[string]*asked{}
+	var to []clusters.Cluster
+	for i := range found {
+		one := &found[i]
+		byContext[one.row.Context] = one
+		switch {
+		case one.row.Repeated:
+		case one.existing != nil && one.row.Next == clusters.NextContinue:
+			following[one.row.Context] = one.existing.Name
+		case one.row.Next == clusters.NextCreate:
+			to = append(to, one.row.Cluster)
+		}
+	}
+	type result struct{ name, problem string }
+	results := forEach(ctx, &a.fleetCommand, to, func(ctx context.Context, m member) (result, error) {
+		one := a.apply
+		one.program, _ = a.quiet(m)
+		created, err := one.create(ctx, byContext[m.Context].upgrade)
+		if err != nil {
+			return result{problem: oneLine(err.Error())}, nil
+		}
+		return result{name: created.Name}, nil
+	}, func(_ clusters.Cluster, trouble *view.Problem) result {
+		return result{problem: string(trouble.Reason) + ": " + trouble.Message}
+	})
+	var failed []string
+	for i, r := range results {
+		row := &byContext[to[i].Context].row
+		if r.problem != "" {
+			failed = append(failed, row.Context)
+			row.Next, row.Reason, row.Message = clusters.NextBlocked, "", r.problem
+			fmt.Fprintf(a.ErrOut, "%s: %s\n", row.Context, r.problem)
+			continue
+		}
+		row.Upgrade = r.name
+		following[row.Context] = r.name
+		if a.apply.forPeople() {
+			fmt.Fprintf(a.Out, "%s: clusterupgrade.kubectl-upgrade.dev/%s created%s\n", row.Context, r.name, a.apply.dryRun)
+		}
+	}
+	if len(failed) > 0 {
+		problem = fmt.Errorf("in %d of %s no upgrade was created: %s; the same command again goes on", len(failed), clusters.Count(len(to)), view.Few(failed))
+	}
+	return following, problem
+}
+
+// end prints what exists now, or follows it, and returns what the exit code says.
+func (a *fleetApply) end(ctx context.Context, found []asked, following map[string]string, problem error) error {
+	var err error
+	switch {
+	case !a.apply.forPeople():
+		rows := make([]clusters.PlanRow, len(found))
+		for i := range found {
+			rows[i] = found[i].row
+		}
+		err = a.apply.print(a.program, clusters.NewPlans(a.apply.request.Version, rows))
+	case a.apply.mode != dryRunNone || len(following) == 0:
+	case a.apply.detach:
+		fmt.Fprintln(a.ErrOut, "Follow them with `kubectl upgrade fleet status -w`.")
+	default:
+		err = a.followAll(ctx, found, following)
+	}
+	var left, silent []string
+	count := 0
+	for _, one := range found {
+		if one.row.Repeated {
+			continue
+		}
+		count++
+		switch one.row.Next {
+		case clusters.NextBlocked:
+			left = append(left, one.row.Context)
+		case clusters.NextUnknown:
+			silent = append(silent, one.row.Context)
+		}
+	}
+	switch {
+	case err != nil:
+		return errors.Join(err, problem)
+	case problem != nil:
+		return problem
+	case len(left) > 0:
+		return fmt.Errorf("%d of %s left out: %s; the rows say why", len(left)+len(silent), clusters.Count(count), view.Few(append(left, silent...)))
+	case len(silent) > 0:
+		return unansweredOf(silent, count)
+	}
+	return nil
+}
+
+// followAll follows the upgrades until all have ended.
+func (a *fleetApply) followAll(ctx context.Context, found []asked, following map[string]string) error {
+	var all []clusters.Cluster
+	for _, one := range found {
+		if following[one.row.Context] != "" {
+			all = append(all, one.row.Cluster)
+		}
+	}
+	s := &fleetStatus{fleetCommand: a.fleetCommand, output: a.apply.output}
+	s.limit = min(s.limit, followLimit)
+	err := s.follow(ctx, all, following)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.ErrOut, "The upgrades continue. Follow them with `kubectl upgrade fleet status -w`; the same command follows them, too.")
+	}
+	if next := a.nextStage(); err == nil && next != "" {
+		fmt.Fprintf(a.ErrOut, "Stage %s has %s. The next one: kubectl upgrade fleet apply %s --fleet %s --stage %s\n", a.choice.Stages[0], a.apply.request.Version, a.apply.request.Version, clusters.Quote(a.file), next)
+	}
+	return err
+}
+
+// nextStage returns the stage after the one that was upgraded. Empty: there is none.
+func (a *fleetApply) nextStage() string {
+	if a.choice.File == nil || len(a.choice.Stages) != 1 || len(a.choice.Contexts) > 0 || a.selector != "" {
+		return ""
+	}
+	names := a.choice.File.StageNames()
+	if i := slices.Index(names, a.choice.Stages[0]); i >= 0 && i+1 < len(names) {
+		return names[i+1]
+	}
+	return ""
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// fleetReport is `kubectl upgrade fleet report` with its arguments.
+type fleetReport struct {
+	fleetCommand
+	reporting reporting // its format, file and zone
+	since     string
+}
+
+func newFleetReport(p *program) *cobra.Command {
+	r := &fleetReport{fleetCommand: fleetCommand{program: p}, reporting: reporting{program: p}}
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Write which cluster ran which version from when to when",
+		Long: `Reports for each cluster which versions it ran, from when on every node and until when, who
+asked for it, the digests of the images, problems, and the upgrades that have ended. It reads
+the UpgradeRecords and the UpgradePolicy's status.ran.
+
+  -o html      one page that needs no network, for the audit
+  -o markdown  a table, for a ticket (the default)
+  -o json      everything, in a shape that scripts may rely on
+
+With --output-file the report is written to a file (- is standard output), by default in the
+format that its name ends with: .html, .md, .json or .yaml. --since leaves out what ended before.`,
+		Example: `  kubectl upgrade fleet report --contexts 'prod-*' -o html > versions.html
+  kubectl upgrade fleet report --fleet fleet.yaml --since 90d --output-file versions.html --time-zone Europe/Berlin
+  kubectl upgrade fleet report --contexts '*' --since 2026-01-01 -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
+	}
+	r.reporting.formats = []string{formatHTML, formatMarkdown, "json", "yaml"}
+	r.reporting.output.addTo(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return cmp.Or(r.reporting.checkTemplate(), r.check()) }
+	flags := cmd.Flags()
+	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
+	flags.StringVar(&r.since, "since", "", "Leave out what ended before: a TIME, or how long ago, such as 90d.")
+	flags.StringVar(&r.reporting.file, "output-file", "", "Write the report to this file, or standard output (-).")
+	flags.StringVar(&r.reporting.timeZone, "time-zone", "", "Time zone in which times are read and shown; JSON is always in UTC. Default: this machine's.")
+	r.fleetCommand.addTo(cmd, "20s")
+	return cmd
+}
+
+// check reads the flags that `kubectl upgrade report` has, too.
+func (r *fleetReport) check() error {
+	r.reporting.timeout.text = "0"
+	return r.reporting.check()
+}
+
+func (r *fleetReport) run(cmd *cobra.Command) error {
+	now := r.now()
+	since, err := r.readSince(now)
+	if err != nil {
+		return err
+	}
+	all, err := r.choose(cmd)
+	if err != nil {
+		return err
+	}
+	defer quietPrograms()()
+	rows := forEach(cmd.Context(), &r.fleetCommand, all, r.rowOf, func(c clusters.Cluster, trouble *view.Problem) clusters.ReportRow {
+		return clusters.ReportRow{Cluster: c, Reason: trouble.Reason, Message: trouble.Message, Runs: []clusters.Run{}, Upgrades: []view.Ended{}}
+	})
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	text, err := r.draw(clusters.NewReport(rows, since, now))
+	if err != nil {
+		return err
+	}
+	if r.reporting.file != "" {
+		err = r.writeFile(r.reporting.file, 0o644, text)
+	} else {
+		_, err = r.Out.Write(text)
+	}
+	return errors.Join(err, r.outcome(rows))
+}
+
+// readSince reads --since, which is a TIME or how long ago.
+func (r *fleetReport) readSince(now time.Time) (*time.Time, error) {
+	if r.since == "" {
+		return nil, nil
+	}
+	if ago, err := parseDuration("since", r.since); err == nil {
+		at := now.Add(-ago)
+		return &at, nil
+	}
+	at, err := parseTime("since", r.since, r.reporting.zone)
+	if err != nil {
+		return nil, fmt.Errorf("%w; or how long ago, such as 90d", err)
+	}
+	if at.After(now) {
+		return nil, fmt.Errorf("--since=%q: is in the future", r.since)
+	}
+	return &at, nil
+}
+
+// rowOf reads what a cluster ran.
+func (r *fleetReport) rowOf(ctx context.Context, m member) (clusters.ReportRow, error) {
+	s, err := snapshot.ReadShown(ctx, m.reader.clients(), r.now())
+	if err := cmp.Or(err, requireNames(s)); err != nil {
+		return clusters.ReportRow{}, err
+	}
+	if s.Records, err = m.reader.records(ctx); err != nil {
+		return clusters.ReportRow{}, err
+	}
+	return clusters.NewReportRow(m.Cluster, s), nil
+}
+
+// draw returns the report in the format that was chosen.
+func (r *fleetReport) draw(made clusters.Report) ([]byte, error) {
+	switch r.reporting.format() {
+	case formatHTML:
+		return page.FleetHTML(made, page.Options{Zone: r.reporting.zone, Version: r.version})
+	case formatMarkdown:
+		return []byte(markdown.FleetText(made, markdown.Options{Zone: r.reporting.zone, Version: r.version})), nil
+	}
+	var text bytes.Buffer
+	p := *r.program
+	p.Out = safe{out: &text}
+	err := r.reporting.print(&p, made)
+	return text.Bytes(), err
+}
+
+// outcome returns the error for clusters that are not in the report.
+func (r *fleetReport) outcome(rows []clusters.ReportRow) error {
+	var silent []string
+	asked := 0
+	for _, row := range rows {
+		if row.Repeated {
+			continue
+		}
+		if asked++; row.Reason != "" {
+			silent = append(silent, row.Context)
+		}
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	return unansweredOf(silent, asked)
+}

@@ -29,7 +29,7 @@ func TestCommandsPageShowsEveryField(t *testing.T) {
 	shapes := map[string]any{
 		"UpgradeStatus": view.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": view.History{},
 		"UpgradeReport": report.Report{}, "ReleaseList": view.ReleaseList{}, "WindowList": view.WindowList{},
-		"UpgradeDiagnosis": doctor.Diagnosis{}, "FleetStatus": clusters.Status{}, "FleetPlan": clusters.Plans{}, "FleetFreeze": clusters.Freezes{},
+		"UpgradeDiagnosis": doctor.Diagnosis{}, "FleetStatus": clusters.Status{}, "FleetPlan": clusters.Plans{}, "FleetFreeze": clusters.Freezes{}, "FleetReport": clusters.Report{},
 	}
 	for kind, value := range shapes {
 		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)
@@ -66,7 +66,7 @@ func fieldsOf(of reflect.Type) (names []string) {
 		if of.Field(i).Anonymous && name == "" {
 			names = append(names, fieldsOf(of.Field(i).Type)...)
 		}
-		if of.Field(i).Type == reflect.TypeFor[*view.Status]() { // it has a shape of its own
+		if field := of.Field(i).Type; field == reflect.TypeFor[*view.Status]() || field == reflect.TypeFor[[]view.Ended]() && name != "items" { // they have shapes of their own
 			names = append(names, name)
 			continue
 		}

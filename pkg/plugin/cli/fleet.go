@@ -51,7 +51,8 @@ All are asked at once, each with its own time limit, with the rights that you ha
 there. One that does not answer has a row that says why. The file belongs in Git; no
 cluster knows of it. $KUBECTL_UPGRADE_FLEET may name it instead of --fleet.`,
 		Example: `  kubectl upgrade fleet status --contexts 'prod-*'
-  kubectl upgrade fleet status --fleet fleet.yaml --stage dev --watch`,
+  kubectl upgrade fleet apply v1.34.5 --fleet fleet.yaml --stage dev
+  kubectl upgrade fleet freeze incident-4711 --contexts 'prod-*' --for 4h --reason "incident 4711"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

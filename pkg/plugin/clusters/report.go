@@ -77,14 +77,9 @@ func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
 	for i := range row.Upgrades {
 		e := &row.Upgrades[i]
 		if e.Outcome == v1alpha1.OutcomeSucceeded && e.To != "" {
-			byUID[e.UID] = &Run{Version: e.To, From: e.CompletionTime, uid: e.UID, began: beganAt(e), Upgrade: e.Name, RequestedBy: e.RequestedBy, ApprovedBy: e.ApprovedBy}
+			byUID[e.UID] = &Run{Version: e.To, From: e.CompletionTime, uid: e.UID, began: beganAt(e), Upgrade: e.Name, RequestedBy: e.RequestedBy, ApprovedBy: e.ApprovedBy, Digests: e.Digests}
 		}
 		e.Record = nil // the report of one upgrade has it
-	}
-	for _, u := range s.Upgrades {
-		if run := byUID[string(u.UID)]; run != nil {
-			run.Digests = digestsOf(u.Status.Images)
-		}
 	}
 	if s.Policy != nil {
 		for _, ran := range s.Policy.Status.Ran {
@@ -94,7 +89,10 @@ func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
 				byUID[ran.Upgrade.UID] = run
 			}
 			run.From, run.To = cmp.Or(instant(ran.SinceTime), run.From), instant(ran.UntilTime)
-			run.Digests, run.Problem, run.Blocked = ran.Digests, ran.Problem, ran.Blocked
+			run.Problem, run.Blocked = ran.Problem, ran.Blocked
+			if len(ran.Digests) > 0 {
+				run.Digests = ran.Digests
+			}
 		}
 	}
 	row.Runs = inOrder(byUID)
@@ -153,13 +151,6 @@ func firstVersion(upgrades []view.Ended, runs []Run, now string) *Run {
 		return nil
 	}
 	return &Run{Version: upgrades[i].From, To: cmp.Or(runs[0].began, runs[0].From)}
-}
-
-func digestsOf(images []v1alpha1.Image) (list []v1alpha1.ImageDigest) {
-	for _, image := range images {
-		list = append(list, v1alpha1.ImageDigest{Architecture: image.Architecture, Digest: image.Digest})
-	}
-	return list
 }
 
 func instant(t *metav1.Time) *time.Time {

@@ -59,7 +59,8 @@ func TestRuns(t *testing.T) {
 		record("c", "v1.34.2", "v1.34.4", 20, v1alpha1.OutcomeFailed), record("b", "v1.34.1", "v1.34.2", 10, v1alpha1.OutcomeSucceeded),
 		record("a", "v1.34.0", "v1.34.1", 1, v1alpha1.OutcomeSucceeded), record("r", "v1.34.2", "", 15, v1alpha1.OutcomeSucceeded),
 	}
-	if got, want := words(NewReportRow(Cluster{}, s)), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13, v1.34.2 11T12-?"; got != want {
+	s.Records[2].Digests = []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:a"}}
+	if got, want := words(NewReportRow(Cluster{}, s)), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-?"; got != want {
 		t.Errorf("by records: got %s, want %s", got, want)
 	}
 	s.Policy.Status.Ran = []v1alpha1.RanVersion{
@@ -67,7 +68,7 @@ func TestRuns(t *testing.T) {
 		{Version: "v1.34.2", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.2", UID: "b"}, Digests: []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:b"}}, SinceTime: pointer(day(11)), UntilTime: pointer(day(21))},
 	}
 	row := NewReportRow(Cluster{Context: "c"}, s)
-	if got, want := words(row), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13, v1.34.2 11T12-21T12 sha256:b, v1.34.5 ?-? sha256:d node w1 failed"; got != want {
+	if got, want := words(row), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-21T12 sha256:b, v1.34.5 ?-? sha256:d node w1 failed"; got != want {
 		t.Errorf("with status.ran: got %s, want %s", got, want)
 	}
 	if row.Runs[1].RequestedBy != "anna" || len(row.Upgrades) != 4 || row.Upgrades[3].Outcome != v1alpha1.OutcomeFailed || row.Upgrades[0].Record != nil {

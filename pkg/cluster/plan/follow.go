@@ -33,43 +33,64 @@ func FollowHold(policy *v1alpha1.UpgradePolicy, g *v1alpha1.Gate, to string, ima
 }
 
 // soakHold returns why a version with these images has not soaked in the cluster that the gate follows,
-// which has been read with that answer.
+// which has been read. It stays where the other cluster does not get there by itself.
 func soakHold(status *v1alpha1.GateStatus, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) fleet.Hold {
-	because := func(format string, args ...any) fleet.Hold {
+	because := func(stays bool, format string, args ...any) fleet.Hold {
 		message := fmt.Sprintf("gate %s follows a cluster that %s", g.Name, fmt.Sprintf(format, args...))
-		return fleet.Hold{Reason: v1alpha1.ReasonNotSoaked, Message: message}
+		return fleet.Hold{Reason: v1alpha1.ReasonNotSoaked, Message: message, Stays: stays}
 	}
 	i := slices.IndexFunc(status.Ran, func(one v1alpha1.RanVersion) bool { return one.Version == to })
 	if i < 0 {
-		return because("has not run %s (%s)", to, status.Message)
+		return because(isPast(status.Ran, to), "has not run %s (%s)", to, status.Message)
 	}
 	one := &status.Ran[i]
 	switch {
 	case one.Blocked != "":
-		return because("blocks %s: %s", to, one.Blocked)
+		return because(true, "blocks %s: %s", to, one.Blocked)
 	case one.Problem != "":
-		return because("has a problem with %s: %s", to, one.Problem)
+		return because(true, "has a problem with %s: %s", to, one.Problem)
 	case one.SinceTime == nil:
-		return because("has not brought %s to every node yet", to)
+		return because(one.UntilTime != nil, "has not brought %s to every node yet", to)
 	case one.Behind > 0:
-		return because("has %d nodes that do not run %s", one.Behind, to)
+		return because(false, "has %d nodes that do not run %s", one.Behind, to)
 	}
 	if g.Cluster.SameDigests == nil || *g.Cluster.SameDigests {
 		if why := digestsDiffer(one, images); why != "" {
-			return because("has run %s with %s", to, why)
+			return because(true, "has run %s with %s", to, why)
 		}
 	}
 	soak := time.Duration(g.Cluster.SoakSeconds) * time.Second
 	opens := one.SinceTime.Add(soak)
 	switch {
 	case one.UntilTime != nil && one.UntilTime.Time.Before(opens):
-		return because("ran %s for %s only, from %s on, and %s are asked for", to, one.UntilTime.Sub(one.SinceTime.Time), fleet.FormatTime(one.SinceTime.Time), soak)
+		return because(true, "ran %s for %s only, from %s on, and %s are asked for", to, one.UntilTime.Sub(one.SinceTime.Time), fleet.FormatTime(one.SinceTime.Time), soak)
 	case now.Before(opens):
-		hold := because("runs %s since %s, and has to do so until %s", to, fleet.FormatTime(one.SinceTime.Time), fleet.FormatTime(opens))
+		hold := because(false, "runs %s since %s, and has to do so until %s", to, fleet.FormatTime(one.SinceTime.Time), fleet.FormatTime(opens))
 		hold.Until = &opens
 		return hold
 	}
 	return fleet.Hold{}
+}
+
+// isPast reports whether a cluster that has run these versions is past that version.
+func isPast(ran []v1alpha1.RanVersion, to string) bool {
+	return slices.ContainsFunc(ran, func(one v1alpha1.RanVersion) bool { return parsed(to).Less(parsed(one.Version)) })
+}
+
+// cannotSoak reports whether a cluster that is followed does not get to the upgrade's version by
+// itself: the next patch goes before it.
+func (t *target) cannotSoak(r *reading) bool {
+	for i := range r.policySpec().Gates {
+		g := &r.policySpec().Gates[i]
+		status := r.snapshot.Policy.GateStatus(g.Name)
+		if g.Cluster == nil || t.reboot || t.Spec.IgnoresGate(g.Name) || status == nil || status.State != v1alpha1.GateOpen {
+			continue
+		}
+		if soakHold(status, g, t.Spec.Version, t.Status.Images, r.now).Stays {
+			return true
+		}
+	}
+	return false
 }
 
 // digestsDiffer returns which of the images the other cluster has not run.

@@ -175,6 +175,9 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 		wake.at(trial.hold.Until)
 		return true
 	}
+	if trial.cannotSoak(r) {
+		return true
+	}
 	windows := newWindows(trial.ClusterUpgrade, r.snapshot.Schedules)
 	remaining := trial.remaining(r)
 	heldUp := trial.isHeldUp(r, begun)

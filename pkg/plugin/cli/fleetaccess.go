@@ -94,6 +94,8 @@ func troubleOf(err error, named string, access *rest.Config, limit time.Duration
 	switch expired := expiredCertificate(access, time.Now()); {
 	case errors.As(err, new(badContext)):
 		return trouble(clusters.ReasonKubeconfig, "%v", err)
+	case errors.Is(err, context.Canceled):
+		return trouble(clusters.ReasonUnreadable, "you interrupted the question")
 	case errors.Is(err, context.DeadlineExceeded):
 		return timeoutOf(limit)
 	case errors.As(err, &foreign):

@@ -208,11 +208,19 @@ func (p *program) completeFlags(root *cobra.Command) {
 	} {
 		_ = root.RegisterFlagCompletionFunc(name, complete)
 	}
-	for _, cmd := range root.Commands() {
+	for _, cmd := range below(root) {
 		for name, complete := range map[string]cobra.CompletionFunc{"time-zone": zones, "type": types, "upgrades": types} {
 			if cmd.Flags().Lookup(name) != nil {
 				_ = cmd.RegisterFlagCompletionFunc(name, complete)
 			}
 		}
 	}
+}
+
+// below returns the commands below one, at any depth.
+func below(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		all = append(append(all, sub), below(sub)...)
+	}
+	return all
 }

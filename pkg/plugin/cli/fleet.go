@@ -120,15 +120,14 @@ func (f *fleetCommand) choose(cmd *cobra.Command) ([]clusters.Cluster, error) {
 // maxFleet limits how much is read of the file.
 const maxFleet = 1 << 20
 
-// readFile reads the Fleet, if there is one. Contexts that are given without a file are those of the
-// kubeconfig, also where the variable is set.
+// readFile reads the Fleet, if there is one.
 func (f *fleetCommand) readFile() error {
 	from := "--fleet=" + f.file
 	if f.file == "" {
 		if f.file = os.Getenv(fleetFile); f.file == "" {
 			return nil
 		}
-		from = "$" + fleetFile + "=" + f.file
+		from, f.choice.Default = "$"+fleetFile+"="+f.file, true
 	}
 	in, err := os.Open(f.file)
 	if err != nil {

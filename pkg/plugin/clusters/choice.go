@@ -35,11 +35,10 @@ type Cluster struct {
 // Choice is which clusters are meant.
 type Choice struct {
 	File     *File           // nil: there is none
+	Default  bool            // File is the usual one: it gives the stages of Contexts, and leaves none out
 	Contexts []string        // names or patterns; none: all of File
 	Stages   []string        // none: all
 	Selector labels.Selector // nil: all
-	// Named are contexts that were named one by one, which are shown in full. They are in Contexts too.
-	Named []string
 }
 
 // CheckPattern returns an error for a pattern that cannot be read.
@@ -122,6 +121,16 @@ func (c Choice) staged(contexts map[string]Context, names []string) (chosen []Cl
 		}
 	}
 	place := c.File.places(names)
+	if c.Default && len(c.Contexts) > 0 && len(c.Stages) == 0 && c.Selector == nil {
+		for _, name := range names {
+			one := Cluster{Context: name, Server: contexts[name].Server, stage: len(c.File.Stages)}
+			if at, is := place[name]; is {
+				one.Stage, one.Labels, one.stage = c.File.Stages[at].Name, c.File.Stages[at].Labels, at
+			}
+			chosen = append(chosen, one)
+		}
+		return chosen, nil
+	}
 	for i, stage := range c.File.Stages {
 		if len(c.Stages) > 0 && !slices.Contains(c.Stages, stage.Name) || c.Selector != nil && !c.Selector.Matches(labels.Set(stage.Labels)) {
 			continue

@@ -48,6 +48,8 @@ func TestChoose(t *testing.T) {
 		"labels without a file":                  {Choice{Contexts: []string{"*"}, Selector: eu}, "error: -l chooses stages by their labels, which are in a file of kind Fleet: add --fleet FILE"},
 		"labels that no stage has":               {Choice{File: file, Selector: labels.SelectorFromSet(labels.Set{"region": "us"})}, "error: no stage has these labels: leave out -l, or see the file"},
 		"a cluster that is in no stage":          {Choice{File: file, Contexts: []string{"odd[1]"}}, "error: none of the 5 clusters that the file, --stage and -l choose is among odd[1]"},
+		"contexts, with the usual file":          {Choice{File: file, Default: true, Contexts: []string{"odd[1]", "dev-1"}}, "dev/dev-1 odd[1]"},
+		"a stage of the usual file":              {Choice{File: file, Default: true, Contexts: []string{"odd[1]", "dev-1"}, Stages: []string{"dev"}}, "dev/dev-1"},
 		"a pattern of a file without a match":    {Choice{File: &File{Stages: []Stage{{Name: "dev", Contexts: []string{"dev-*", "deb-*"}}}}}, "error: stage dev, stages[0].contexts[1]: no context matches deb-*; did you mean dev-1?"},
 		"but not of a stage that was not chosen": {Choice{File: &File{Stages: []Stage{{Name: "x", Contexts: []string{"x"}}, {Name: "dev", Contexts: []string{"dev-*"}}}}, Stages: []string{"dev"}}, "dev/dev-1"},
 	} {

@@ -98,7 +98,7 @@ func neverChanged(t *testing.T, text string) {
 		"ignoreChecks": `[{"id":"kured","reason":"it is on"}]`, "etcdSnapshot": `{"node":"cp2","path":"/x","digest":"sha256:00","creationTime":"2026-11-22T01:00:00Z"}`,
 		"counts": `{"total":9,"done":0,"active":0,"waiting":0,"blocked":1,"unsupported":0}`, "piece": "2", "pieces": "2",
 		"digests": `[{"architecture":"amd64","digest":"sha256:11"}]`,
-		"nodes": `[{"name":"a","attempts":2,"steps":[{"step":"Kubeadm","startTime":"2026-11-22T01:00:00.000000Z"}]}]`,
+		"nodes":   `[{"name":"a","attempts":2,"steps":[{"step":"Kubeadm","startTime":"2026-11-22T01:00:00.000000Z"}]}]`,
 	} {
 		changes := []string{value}
 		if _, there := stored.Object[field]; there {

@@ -292,6 +292,7 @@ func TestCoordinatorStartsWhatTheCronJobSays(t *testing.T) {
 		"again and again":             func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](100) },
 		"for ever":                    func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = nil },
 		"suspended":                   func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) },
+		"another replacement of pods": func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) },
 		"kept":                        func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil },
 		"a label of another workload": func(j *batchv1.Job) { j.Spec.Template.Labels["app"] = "shop" },
 		"one label more":              func(j *batchv1.Job) { j.Spec.Template.Labels["role"] = "db" },

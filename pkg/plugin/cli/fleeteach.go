@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
@@ -123,6 +124,7 @@ func forEach[T any](ctx context.Context, f *fleetCommand, all []clusters.Cluster
 	var group sync.WaitGroup
 	for i, c := range all {
 		group.Go(func() {
+			defer utilruntime.HandleCrash()
 			if c.Repeated {
 				results[i] = failed(c, clusters.SameCluster(c))
 				return

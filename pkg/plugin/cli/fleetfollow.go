@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
@@ -44,7 +46,10 @@ func (s *fleetStatus) follow(ctx context.Context, all []clusters.Cluster, upgrad
 	first := make(chan struct{}, len(all))
 	for i, c := range all {
 		known.answers[i] = clusters.Answer{Cluster: c}
-		go s.keepAsking(ctx, known, i, c, p, first, upgrades == nil)
+		go func() {
+			defer utilruntime.HandleCrash()
+			s.keepAsking(ctx, known, i, c, p, first, upgrades == nil)
+		}()
 	}
 	for range all { // the first picture has all of them
 		select {

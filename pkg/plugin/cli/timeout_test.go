@@ -41,8 +41,8 @@ func TestTimeoutCoversTheWholeVerb(t *testing.T) {
 	}
 	report := filepath.Join(t.TempDir(), "report.html")
 	verbs := 0
-	for cmd := range allCommands() {
-		if cmd.Flags().Lookup("timeout") != nil {
+	for cmd, words := range allCommands() {
+		if cmd.Flags().Lookup("timeout") != nil && words[0] != "fleet" { // TestTimeoutOfFleet
 			verbs++
 		}
 	}
@@ -70,6 +70,18 @@ func TestTimeoutCoversTheWholeVerb(t *testing.T) {
 		}
 		if _, errOut, code := offline(t, append(strings.Fields(command), "--timeout", "1d", "--kubeconfig", "/no/such/file")...); code != 1 || errOut != "error: --kubeconfig names /no/such/file, and there is no such file\n" {
 			t.Errorf("%s --timeout 1d: got exit code %d and %q", command, code, errOut)
+		}
+	}
+}
+
+// TestTimeoutOfFleet checks that following clusters that never answer ends in time, by rows.
+func TestTimeoutOfFleet(t *testing.T) {
+	silent := kubeconfigFor(t, silentServer(t))
+	for _, command := range []string{"fleet status --watch --contexts c", "fleet apply v1.34.5 --yes --contexts c"} {
+		began := time.Now()
+		_, errOut, code := offline(t, append(strings.Fields(command), "--timeout", "500ms", "--cluster-timeout", "300ms", "--kubeconfig", silent)...)
+		if took := time.Since(began); took > 8*time.Second || code == 0 || strings.Count(errOut, "error: ") != 1 {
+			t.Errorf("%s: got exit code %d and %q after %s", command, code, errOut, took)
 		}
 	}
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // config returns how a context's cluster is reached. No program for credentials may ask the person:
-// with many clusters, nobody would know for which, and all the others would wait.
+// with many clusters a person could not tell for which, and all the others would wait.
 func (f *fleetCommand) config(name string) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{Timeout: *f.cluster.Timeout, CurrentContext: name}
 	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateUID, overrides.AuthInfo.ImpersonateGroups = *f.cluster.Impersonate, *f.cluster.ImpersonateUID, *f.cluster.ImpersonateGroup

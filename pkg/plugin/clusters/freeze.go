@@ -18,7 +18,7 @@ type FreezeState string
 const (
 	Frozen        FreezeState = "Frozen"        // the coordinator says so
 	AlreadyFrozen FreezeState = "AlreadyFrozen" // the same freeze was there before
-	NotConfirmed  FreezeState = "NotConfirmed"  // asked for, but nobody says that it holds
+	NotConfirmed  FreezeState = "NotConfirmed"  // asked for, and its coordinator has not said that it holds
 	NotFrozen     FreezeState = "NotFrozen"
 	Unfrozen      FreezeState = "Unfrozen"    // the freeze was deleted
 	NoFreeze      FreezeState = "NoFreeze"    // there was none of that name

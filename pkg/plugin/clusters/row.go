@@ -173,7 +173,7 @@ func hasFailed(reason v1alpha1.Reason) bool {
 	return reason == v1alpha1.ReasonNodeFailed || reason == v1alpha1.ReasonHookFailed || reason == v1alpha1.ReasonNotReadyAfterUpgrade
 }
 
-// nodeFailed reports whether a node failed that nobody has given up.
+// nodeFailed reports whether the node failed and has not been abandoned.
 func nodeFailed(n view.Node) bool {
 	return n.State == view.StateFailed && n.Reason != v1alpha1.ReasonAbandoned
 }

@@ -125,8 +125,8 @@ func compileExclusion(schedule string, x v1alpha1.MaintenanceExclusion, in *time
 	e, field, err = compilePeriod(schedule, x.Period, in, true, now)
 	e.reason, e.upgrades = x.Reason, x.Upgrades
 	for i, t := range x.Upgrades {
-		if t != v1alpha1.TypePatch && t != v1alpha1.TypeMinor && t != v1alpha1.TypeReboot {
-			return e, fmt.Sprintf("upgrades[%d]", i), fmt.Errorf("%q is not Patch, Minor or Reboot", t)
+		if !slices.Contains(v1alpha1.UpgradeTypes, t) {
+			return e, fmt.Sprintf("upgrades[%d]", i), fmt.Errorf("%q is not Patch, Minor, Reboot or Rollback", t)
 		}
 	}
 	return e, field, err

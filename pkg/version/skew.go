@@ -14,6 +14,7 @@ const (
 	RuleKubeletNewer   Rule = "KubeletNewer"   // a kubelet is never newer than an apiserver
 	RuleKubeletTooOld  Rule = "KubeletTooOld"  // a kubelet is at most three minors older than an apiserver
 	RuleAPIServerApart Rule = "APIServerApart" // apiservers of one cluster are within one minor
+	RuleOtherMinor     Rule = "OtherMinor"     // a kubelet goes back within its minor only
 )
 
 // kubeletLag is how many minors a kubelet may be behind its apiserver: three
@@ -43,6 +44,15 @@ func CheckStep(from, to Version) error {
 	case to.Minor > from.Minor+1:
 		return refuse(RuleSkippedMinor, "from %s to %s skips a minor; kubeadm upgrades one minor at a time: v%d.%d first",
 			from, to, from.Major, from.Minor+1)
+	}
+	return nil
+}
+
+// CheckRollback returns a *Refusal if a kubelet may not go back from one version to another: only to
+// the same minor.
+func CheckRollback(from, to Version) error {
+	if !from.SameLine(to) {
+		return refuse(RuleOtherMinor, "%s is of another minor than %s, and a kubelet is taken back within its minor only", to, from)
 	}
 	return nil
 }

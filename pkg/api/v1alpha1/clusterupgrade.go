@@ -39,6 +39,7 @@ type ClusterUpgrade struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type == 'Reboot')",message="is needed, such as v1.34.4, unless type is Reboot",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || self.type != 'Reboot'",message="must be absent where type is Reboot",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Rollback' || (has(self.reason) && self.reason.trim() != ”)",message="is needed where type is Rollback",fieldPath=".reason"
 // +kubebuilder:validation:XValidation:rule="has(self.version) == has(oldSelf.version) && (!has(self.version) || self.version == oldSelf.version)",message="cannot be changed, as its images are fixed at the trigger; create another ClusterUpgrade",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".type"
 // +kubebuilder:validation:XValidation:rule="has(self.nodeSelector) == has(oldSelf.nodeSelector) && (!has(self.nodeSelector) || self.nodeSelector == oldSelf.nodeSelector)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".nodeSelector"
@@ -47,9 +48,16 @@ type ClusterUpgrade struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Reboot' || !has(self.strategy) || !has(self.strategy.method) || self.strategy.method != 'SoftReboot'",message="SoftReboot keeps the kernel that runs, and an upgrade of type Reboot is there to replace it; use Reboot",fieldPath=".strategy.method"
 type ClusterUpgradeSpec struct {
 	// Type is derived from version if it is absent; otherwise it must match. Reboot
-	// needs no version.
+	// needs no version. Rollback returns the kubelets of nodes that run a newer patch of the
+	// same minor to version, and blocks what they ran (the UpgradePolicy's status.takenBack);
+	// nodes that nodeSelector selects for it get the label kubectl-upgrade.dev/hold.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
+
+	// Reason is why it was requested, for people who read the record.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reason string `json:"reason,omitempty"`
 
 	// Version of Kubernetes to reach, such as v1.34.4.
 	// +kubebuilder:validation:MaxLength=64

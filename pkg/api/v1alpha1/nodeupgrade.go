@@ -125,6 +125,11 @@ type NodeUpgradeSpec struct {
 	// +optional
 	EtcdSnapshot bool `json:"etcdSnapshot,omitempty"`
 
+	// HoldAfter has the node put on hold when it is back in service, before it is uncordoned: it
+	// was taken back alone.
+	// +optional
+	HoldAfter bool `json:"holdAfter,omitempty"`
+
 	// Method is how the image is activated: Reboot, SoftReboot or Restart.
 	// +optional
 	Method Method `json:"method,omitempty"`

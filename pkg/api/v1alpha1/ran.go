@@ -31,7 +31,7 @@ type RanVersion struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Problem string `json:"problem,omitempty"`
-	// Blocked is why spec.blockedVersions blocks it.
+	// Blocked is why it is blocked, by spec.blockedVersions or as it was taken back.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Blocked string `json:"blocked,omitempty"`

@@ -188,11 +188,35 @@ type BlockedVersion struct {
 	Reason string `json:"reason"`
 }
 
-// Blocked returns the entry that blocks a version, or nil.
-func (s UpgradePolicySpec) Blocked(version string) *BlockedVersion {
-	for _, blocked := range s.BlockedVersions {
+// TakenBackVersion is a version that a Rollback has taken back.
+type TakenBackVersion struct {
+	// Version that nodes ran, such as v1.34.5.
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version"`
+	// Upgrade is the Rollback.
+	Upgrade UpgradeReference `json:"upgrade"`
+	// Time is when it began.
+	Time metav1.Time `json:"time"`
+	// Reason is why, as the Rollback has it.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// Blocked returns why nothing automatic brings a version to a node: spec.blockedVersions has it, or
+// it was taken back. Nil: it is not blocked. The policy may be nil.
+func (p *UpgradePolicy) Blocked(version string) *BlockedVersion {
+	if p == nil {
+		return nil
+	}
+	for _, blocked := range p.Spec.BlockedVersions {
 		if blocked.Version == version {
 			return &blocked
+		}
+	}
+	for _, taken := range p.Status.TakenBack {
+		if taken.Version == version {
+			return &BlockedVersion{Version: version, Reason: "taken back by " + taken.Upgrade.Name + ": " + taken.Reason}
 		}
 	}
 	return nil
@@ -276,6 +300,14 @@ type UpgradePolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Ran []RanVersion `json:"ran,omitempty"`
+
+	// TakenBack are the versions that Rollbacks have taken back. They count as blocked, until an
+	// upgrade to one of them begins that was requested later and ignores the check version-blocked.
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	TakenBack []TakenBackVersion `json:"takenBack,omitempty"`
 
 	// LastHookTurn is the ID of the turn that began last.
 	// +optional

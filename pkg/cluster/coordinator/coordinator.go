@@ -224,7 +224,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	p := c.planWithChecks(ctx, s, now)
 	var noticesAgain, hooksAgain *time.Time
 	if s.Policy != nil {
-		s.Policy.Status.Ran = p.Ran
+		s.Policy.Status.Ran, s.Policy.Status.TakenBack = p.Ran, p.TakenBack
 		s.Policy.Status.HookTurns, s.Policy.Status.LastHookTurn = p.HookTurns, p.LastHookTurn
 		noteAutomatic(s.Policy, p.AutomaticHold, now)
 		c.gates.Follow(p.AskGates, policy.Status.Gates)

@@ -105,7 +105,7 @@ func (s *scrape) completions() {
 const maxSchedules = 200
 
 var (
-	types  = []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot}
+	types  = v1alpha1.UpgradeTypes
 	states = []string{schedule.StateOpen, schedule.StateClosed, schedule.StateExcluded}
 )
 

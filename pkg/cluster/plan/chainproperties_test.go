@@ -207,7 +207,7 @@ func (c *follower) truth() truth {
 	now := truth{longest: map[string]time.Duration{}, failed: map[string]bool{}, digests: map[string]string{}, blocked: map[string]bool{}}
 	for _, v := range append(chainVersions, chainEnd) {
 		now.longest[v], now.failed[v], now.digests[v] = c.longest[v], c.failed[v], c.digests[v]
-		now.blocked[v] = c.Policy.Spec.Blocked(v) != nil
+		now.blocked[v] = c.Policy.Blocked(v) != nil
 	}
 	return now
 }

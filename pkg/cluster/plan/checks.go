@@ -91,7 +91,7 @@ func (c *cluster) checksKey() string {
 	}
 	key := fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d unhealthy/%d",
 		c.target.Name, c.target.Generation, c.target.Spec.Version, components, nodes, complaints)
-	if c.reading.policySpec().Blocked(c.target.Spec.Version) != nil {
+	if c.reading.snapshot.Policy.Blocked(c.target.Spec.Version) != nil {
 		key += " blocked"
 	}
 	return key

@@ -64,7 +64,7 @@ func newCluster(r *reading, t *target) *cluster {
 	c.webhooks = c.readWebhooks()
 	c.checks = c.readChecks()
 	if t != nil {
-		c.held = upgradeHold(t.ClusterUpgrade, c.now)
+		c.held = t.peopleHold(c.now)
 	}
 	return c
 }

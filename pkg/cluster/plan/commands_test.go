@@ -45,7 +45,7 @@ type script struct{ *sim }
 //	manage SELECTOR              which nodes the policy selects
 //	mode Observe|Manage          the policy's
 //	strategy [groups=a,b] [approval] [approve-groups=a,b]  the policy's
-//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
+//	upgrade NAME [VERSION] [type=T] [reason=TEXT] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
@@ -240,6 +240,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		for _, r := range s.policy().Status.Ran {
 			out.WriteString(ranLine(r))
 		}
+	case "taken":
+		for _, t := range s.policy().Status.TakenBack {
+			fmt.Fprintf(out, "%s by %s: %s\n", t.Version, t.Upgrade.Name, t.Reason)
+		}
 	case "slots":
 		for _, slot := range s.Slots {
 			fmt.Fprintf(out, "%s reserved for %q, held by %q\n", slot.Name, slot.ReservedFor.Node, slot.Holder.Node)
@@ -412,7 +416,7 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	if !strings.Contains(args[1], "=") {
 		u.Spec.Version = args[1]
 	}
-	u.Spec.Type = v1alpha1.UpgradeType(option["type"])
+	u.Spec.Type, u.Spec.Reason = v1alpha1.UpgradeType(option["type"]), strings.ReplaceAll(option["reason"], "_", " ")
 	if text, ok := option["start"]; ok {
 		start, err := time.Parse(time.RFC3339, text)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // Abandoned nodes do not count, because the pod of a machine that is off stays as it
 // was. Nor do nodes that the upgrade skips.
 func (c *cluster) findOldAPIServer() string {
-	if c.target == nil || c.target.reboot {
+	if c.target == nil || c.target.kubeletsOnly() {
 		return ""
 	}
 	skipped := map[string]bool{}
@@ -60,7 +60,7 @@ func (s *survey) oldAPIServerUnlabelled() bool {
 // the version without a record of kubeadm (it joined so, or was given back meanwhile) will
 // not run it: another one does, which may be a second time.
 func (c *cluster) firstControlPlane() *node {
-	if c.target == nil || c.target.reboot {
+	if c.target == nil || c.target.kubeletsOnly() {
 		return nil
 	}
 	var first, chosen *node
@@ -119,7 +119,7 @@ func (r *reading) isDowngrade(t *target) bool { return r.newerAPIServer(t) != ni
 func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
 	servers := r.notOnWorkers(r.ownAPIServers(t))
 	i := slices.IndexFunc(servers, func(pod fleet.StaticPod) bool { return t.to.Less(parsed(pod.Version)) })
-	if i < 0 || !known(t.to) {
+	if i < 0 || !known(t.to) || t.back {
 		return nil
 	}
 	return &servers[i]

@@ -134,7 +134,7 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 		}
 	}
 	for v, architectures := range offered {
-		if c.reading.policySpec().Blocked(v.String()) != nil {
+		if c.reading.snapshot.Policy.Blocked(v.String()) != nil {
 			continue
 		}
 		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}

@@ -85,7 +85,7 @@ func (a *allocation) verdict(n *node) verdict {
 // ahead returns the release of a node that waits for room in the budget or its hooks only: kubeadm may
 // run on a worker ahead of its turn, if as few nodes go before it as go together.
 func (a *allocation) ahead(n *node) v1alpha1.Release {
-	if n.ControlPlane || a.cluster.target.reboot {
+	if n.ControlPlane || a.cluster.target.kubeletsOnly() {
 		return v1alpha1.ReleaseNone
 	}
 	if a.nextCount++; a.nextCount > a.cluster.budget {

@@ -19,7 +19,7 @@ func gateClosed(s *survey, n *node) fleet.Hold {
 	for i := range c.gates {
 		gate := &c.gates[i]
 		named := group.gates == nil || slices.Contains(group.gates, gate.Name)
-		if gate.Cluster != nil && (c.target.reboot || c.target.forLateNodes) {
+		if gate.Cluster != nil && (c.target.kubeletsOnly() || c.target.forLateNodes) {
 			continue // they bring no version that is new here
 		}
 		if !named || c.target.Spec.IgnoresGate(gate.Name) || !gate.IsAt(s.gatePoints(n)...) {

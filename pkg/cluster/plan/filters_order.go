@@ -130,7 +130,7 @@ func (n *node) cannotWrite() fleet.Hold {
 // kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
 // changes no version.
 func apiServerTooOld(s *survey, _ *node) fleet.Hold {
-	if s.cluster.target.reboot {
+	if s.cluster.target.kubeletsOnly() { // a kubelet that goes back is older than before
 		return fleet.Hold{}
 	}
 	servers := []version.Version{s.cluster.target.to}

@@ -83,7 +83,7 @@ func (t *target) cannotSoak(r *reading) bool {
 	for i := range r.policySpec().Gates {
 		g := &r.policySpec().Gates[i]
 		status := r.snapshot.Policy.GateStatus(g.Name)
-		if g.Cluster == nil || t.reboot || t.Spec.IgnoresGate(g.Name) || status == nil || status.State != v1alpha1.GateOpen {
+		if g.Cluster == nil || t.kubeletsOnly() || t.Spec.IgnoresGate(g.Name) || status == nil || status.State != v1alpha1.GateOpen {
 			continue
 		}
 		if soakHold(status, g, t.Spec.Version, t.Status.Images, r.now).Stays {

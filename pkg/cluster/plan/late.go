@@ -61,7 +61,7 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 // noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
 // succeed would be created again and again; one that did not succeed is retried by a person.
 func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
-	if blocked := r.policySpec().Blocked(late.Spec.Version); blocked != nil {
+	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
 		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
 		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
 	}

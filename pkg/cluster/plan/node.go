@@ -171,13 +171,18 @@ func (t *target) staged(n *node) bool {
 	return t.reboot && !n.silent() || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
 }
 
-// kubeletDone reports whether the kubelet runs the version or a later one. A Reboot has no
-// version.
-func (t *target) kubeletDone(n *node) bool { return !t.reboot && atLeast(*n.runs.kubelet, t.to) }
+// kubeletDone reports whether the kubelet runs the version or a later one, or for a Rollback an
+// earlier one. A Reboot has no version.
+func (t *target) kubeletDone(n *node) bool {
+	if t.back {
+		return atLeast(t.to, *n.runs.kubelet)
+	}
+	return !t.reboot && atLeast(*n.runs.kubelet, t.to)
+}
 
 // kubeadmDone reports whether pass 1 is over for this control-plane node.
 func (t *target) kubeadmDone(n *node) bool {
-	return t.reboot || atLeast(*n.runs.kubeadm, t.to) || t.kubeletDone(n) && atLeast(*n.runs.controlPlane, t.to)
+	return t.kubeletsOnly() || atLeast(*n.runs.kubeadm, t.to) || t.kubeletDone(n) && atLeast(*n.runs.controlPlane, t.to)
 }
 
 // upToDate reports whether every part of the node runs the version or a later one;
@@ -190,7 +195,7 @@ func (t *target) upToDate(n *node) bool {
 }
 
 // step returns why Kubernetes does not allow this node's step: a kubelet must not skip
-// a minor.
+// a minor, and goes back within its minor only.
 func (t *target) step(n *node) error {
 	switch {
 	case t.reboot && n.nextBootDiffers():
@@ -199,6 +204,8 @@ func (t *target) step(n *node) error {
 		return nil
 	case n.runs.problem != nil:
 		return n.runs.problem
+	case t.back:
+		return version.CheckRollback(*n.runs.kubelet, t.to)
 	}
 	return version.CheckStep(*n.runs.kubelet, t.to)
 }

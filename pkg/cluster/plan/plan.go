@@ -70,6 +70,8 @@ type Plan struct {
 	HooksRun     bool                `json:"-"`
 	// Ran is what the policy's status should have.
 	Ran []v1alpha1.RanVersion `json:"-"`
+	// TakenBack is what the policy's status should have.
+	TakenBack []v1alpha1.TakenBackVersion `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
 	// NeedsPreflight asks for a new report, and PreflightKey is its key. No other node
@@ -180,7 +182,8 @@ func (p *planner) plan() Plan {
 		out.Findings = p.cluster.checks.lastReport.Findings
 	}
 	p.addStatuses(&out)
-	out.Ran = p.ran()
+	out.TakenBack = p.takenBack()
+	out.Ran = p.ran(out.TakenBack)
 	if p.cluster.target != nil {
 		out.Target = p.cluster.target.ClusterUpgrade
 		out.Gates = Gates(p.cluster.reading.snapshot.Policy, p.cluster.target.Spec)

@@ -237,7 +237,7 @@ func passBegan(n *node, now time.Time) time.Time {
 // between the two clusters.
 func (p *prediction) after(begun []work, now time.Time) *cluster {
 	c := p.cluster.copied()
-	c.now, c.held = now, upgradeHold(c.target.ClusterUpgrade, now)
+	c.now, c.held = now, c.target.peopleHold(now)
 	for _, w := range begun {
 		c.nodes[p.cluster.index(w.place)] = w.node
 		c.setSlot(*w.lease)
@@ -339,7 +339,7 @@ func (c *cluster) bringBackPods(n *node) {
 			c.etcd[i].Ready = true
 		}
 	}
-	if c.target.reboot || !n.kubeadmDone {
+	if c.target.kubeletsOnly() || !n.kubeadmDone {
 		return
 	}
 	server := fleet.StaticPod{Node: n.Name, Version: c.target.to.String(), Ready: true}

@@ -20,7 +20,7 @@ type queue struct {
 	planned        *target   // the upgrade that nodes are planned for: the active one, or lateTarget
 }
 
-// ended is a superseded upgrade, and the newer one that supersedes it.
+// ended is a superseded upgrade, and the later one that supersedes it.
 type ended struct {
 	*target
 	newer *v1alpha1.ClusterUpgrade
@@ -31,7 +31,7 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 	var q queue
 	for _, u := range unfinished(r.snapshot.Upgrades) {
 		t := r.newTarget(u)
-		if newer := r.supersedes(t); newer != nil {
+		if newer := r.replacedBy(t); newer != nil {
 			q.superseded = append(q.superseded, ended{t, newer})
 		} else {
 			q.targets = append(q.targets, t)
@@ -86,8 +86,8 @@ func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 // else the first.
 //
 // The upgrade that a node is being upgraded for stays in front. So does one to a version that
-// nodes are planned for, so that the cluster is not left between two versions. An upgrade to a
-// version goes before a Reboot, so that one reboot serves both.
+// nodes are planned for, so that the cluster is not left between two versions. A Rollback goes
+// before all others, and an upgrade to a version before a Reboot, so that one reboot serves both.
 func (q *queue) choose(r *reading, wake *wakeTime) {
 	current := r.inProgress()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {
@@ -117,6 +117,8 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 // first; equal ones keep their order.
 func (t *target) rank(r *reading) int {
 	switch {
+	case t.back:
+		return -1
 	case t.reboot:
 		return 2
 	case t.assigned(r):
@@ -156,7 +158,7 @@ func (t *target) assigned(r *reading) bool {
 // begun reports whether a node has begun with the upgrade.
 func (t *target) begun(r *reading) bool {
 	return slices.ContainsFunc(r.nodes, func(n *node) bool {
-		kubeadm := !t.reboot && n.ControlPlane && t.kubeadmDone(n)
+		kubeadm := !t.kubeletsOnly() && n.ControlPlane && t.kubeadmDone(n)
 		return t.isFor(n.status.Upgrade) && (kubeadm || n.status.Retry.Attempts > 0 || t.rebooted(n))
 	})
 }
@@ -166,7 +168,7 @@ func (t *target) begun(r *reading) bool {
 // begun, or the remaining nodes may never be upgraded, or not before a person acts.
 func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
-	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
+	if hold := t.peopleHold(r.now); hold.Holds() {
 		wake.at(hold.Until)
 		return !begun
 	}
@@ -254,7 +256,7 @@ func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
 	for i := range r.snapshot.Upgrades {
 		u := &r.snapshot.Upgrades[i]
 		to := parsed(u.Spec.Version)
-		if !known(to) || !t.to.Less(to) {
+		if !known(to) || !t.to.Less(to) || TypeOf(u) == v1alpha1.TypeRollback {
 			continue
 		}
 		if at := r.reachedAt(u); at != nil && !at.Before(&t.CreationTimestamp) && r.covers(u, t) && !t.isFor(r.inProgress()) {
@@ -304,5 +306,8 @@ func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 
 func (e ended) hold() fleet.Hold {
 	message := fmt.Sprintf("upgrade %s brings %s, which is newer", e.newer.Name, e.newer.Spec.Version)
+	if TypeOf(e.newer) == v1alpha1.TypeRollback {
+		return takenBackHold(e.newer, e.Spec.Version)
+	}
 	return fleet.Hold{Reason: v1alpha1.ReasonSuperseded, Message: message}
 }

@@ -17,12 +17,13 @@ const (
 
 // ran returns the versions that the cluster has run, the newest first. Upgrades of some nodes alone
 // do not count. It comes after the upgrades' statuses.
-func (p *planner) ran() []v1alpha1.RanVersion {
-	policy := p.cluster.reading.snapshot.Policy
+func (p *planner) ran(takenBack []v1alpha1.TakenBackVersion) []v1alpha1.RanVersion {
+	policy := p.cluster.reading.snapshot.Policy.DeepCopy()
 	if policy == nil {
 		return nil
 	}
-	list := policy.Status.DeepCopy().Ran
+	list := policy.Status.Ran
+	policy.Status.TakenBack = takenBack
 	if t := p.cluster.target; t.bringsVersion() && p.survey.begun {
 		list = bring(list, t, p.cluster)
 	}
@@ -30,8 +31,8 @@ func (p *planner) ran() []v1alpha1.RanVersion {
 		one := &list[i]
 		p.noteEnd(one)
 		one.Behind, one.Blocked = 0, ""
-		if blocked := policy.Spec.Blocked(one.Version); blocked != nil {
-			one.Blocked = blocked.Reason
+		if blocked := policy.Blocked(one.Version); blocked != nil {
+			one.Blocked = shorten(blocked.Reason, maxReason)
 		}
 	}
 	if len(list) > 0 && list[0].UntilTime == nil {

@@ -205,6 +205,9 @@ func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 		if r.snapshot.Upgrades[i].UID == u.UID {
 			found := r.snapshot.Upgrades[i].DeepCopy()
 			found.Spec.Version, found.Status.Images = u.Spec.Version, u.Status.Images
+			if TypeOf(found) == v1alpha1.TypeRollback { // nodes that join late are never taken back
+				found.Spec.Type, found.Status.Type = "", v1alpha1.TypePatch
+			}
 			return found
 		}
 	}

@@ -105,7 +105,7 @@ func (s *sim) write(p plan.Plan) {
 	s.Records = append(s.Records, p.Records...)
 	s.writeTurns(p)
 	if s.Policy != nil {
-		s.Policy.Status.Ran = p.Ran
+		s.Policy.Status.Ran, s.Policy.Status.TakenBack = p.Ran, p.TakenBack
 	}
 	if p.Policy != nil {
 		status := &s.policy().Status

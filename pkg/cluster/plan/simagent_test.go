@@ -221,6 +221,9 @@ func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 		}
 	case v1alpha1.StepUncordoning:
 		n.SlotAnnotation = ""
+		if spec.HoldAfter {
+			n.Labels[v1alpha1.HoldLabel] = ""
+		}
 		status.Step = v1alpha1.StepUnlocking
 	case v1alpha1.StepUnlocking:
 		s.free(n)

@@ -71,6 +71,7 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Kubeadm: v.kubeadm,
 
 		EtcdSnapshot: n == s.snapshotNode,
+		HoldAfter:    s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
 	}
 	if v.release.Granted() {
 		spec.Slot = v.slot

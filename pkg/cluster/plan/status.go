@@ -66,7 +66,10 @@ func (p *planner) success(t *target) fleet.Hold {
 	if p.cluster.total == 1 {
 		message = fmt.Sprintf("the node runs %s", t.to)
 	}
-	if t.reboot {
+	switch {
+	case t.back:
+		message = fmt.Sprintf("no node runs a newer patch than %s any more", t.to)
+	case t.reboot:
 		message = "every node that needed a reboot has had one"
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}
@@ -92,7 +95,7 @@ func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out 
 // queued returns why an upgrade that is not active waits: for people, for the active one, or,
 // while late nodes are upgraded, for what keeps it from its trigger, or for these nodes.
 func (p *planner) queued(t *target) fleet.Hold {
-	if hold := upgradeHold(t.ClusterUpgrade, p.cluster.now); hold.Holds() {
+	if hold := t.peopleHold(p.cluster.now); hold.Holds() {
 		return hold
 	}
 	if p.cluster.target.forLateNodes {

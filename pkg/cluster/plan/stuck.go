@@ -127,7 +127,7 @@ func (t *target) leaveBehind(r *reading) {
 // again, as each change of the upgrade has every node stage another image.
 func yielded(targets []*target, stuck []bool, r *reading) []bool {
 	i := slices.IndexFunc(targets, func(t *target) bool { return !t.reboot && t.assigned(r) })
-	if i < 0 || !stuck[i] || upgradeHold(targets[i].ClusterUpgrade, r.now).Holds() || targets[i].triggered(r).hold.Holds() {
+	if i < 0 || !stuck[i] || targets[i].peopleHold(r.now).Holds() || targets[i].triggered(r).hold.Holds() {
 		return stuck
 	}
 	for before := range i {
@@ -184,10 +184,10 @@ func (n *node) orderedAt() *time.Time {
 // and the failed node starts again. An upgrade that only waits in the queue changes
 // nothing.
 
-// retryOf returns the upgrade that retries t. Nil: there is none.
+// retryOf returns the upgrade that retries t, or takes it back. Nil: there is none.
 func (q queue) retryOf(t *target) *target {
 	for _, other := range q.targets {
-		if other.Spec.RetryOf == t.Name && other.Name != t.Name {
+		if other.Name != t.Name && (other.Spec.RetryOf == t.Name || t.takenBackBy != nil && t.takenBackBy.UID == other.UID) {
 			return other
 		}
 	}

@@ -19,16 +19,21 @@ type target struct {
 	*v1alpha1.ClusterUpgrade                 // the planner's own copy
 	forLateNodes             bool            // it has ended, and nodes that join late or return are brought to its version
 	reboot                   bool            // its type is Reboot
+	back                     bool            // its type is Rollback
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
 	hold                     fleet.Hold // why it is not triggered yet
-	trial                    *target    // a triggered copy, if it can be triggered; nil: not tried yet
+	// takenBackBy is the Rollback that takes its version back. Nil: none does.
+	takenBackBy *v1alpha1.ClusterUpgrade
+	trial       *target // a triggered copy, if it can be triggered; nil: not tried yet
 }
 
 // newTarget reads what an unfinished upgrade asks for.
 func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
-	t := &target{ClusterUpgrade: u, reboot: TypeOf(u) == v1alpha1.TypeReboot, to: parsed(u.Spec.Version)}
+	t := &target{ClusterUpgrade: u, to: parsed(u.Spec.Version)}
+	t.reboot, t.back = TypeOf(u) == v1alpha1.TypeReboot, TypeOf(u) == v1alpha1.TypeRollback
+	t.takenBackBy = r.takenBackBy(t)
 	var err error
 	if t.selector, err = readSelector(u.Spec.NodeSelector); err != nil {
 		t.selector = labels.Nothing()
@@ -48,6 +53,9 @@ func (t *target) resolve(r *reading) {
 	}
 	t.Status.Strategy = t.strategy
 }
+
+// kubeletsOnly reports whether the upgrade runs no kubeadm.
+func (t *target) kubeletsOnly() bool { return t.reboot || t.back }
 
 // isFor reports whether ref names this upgrade. One that was deleted and created again
 // with the same name is another one.
@@ -106,6 +114,7 @@ var triggerFilters = []func(*reading, *target) fleet.Hold{
 	apiServerStep,
 	apiServerLeftBehind,
 	kubeletUnreadable,
+	nothingToTakeBack,
 	typeForbidden,
 }
 
@@ -189,13 +198,17 @@ func notOffered(r *reading, t *target) fleet.Hold {
 	if t.reboot {
 		return fleet.Hold{}
 	}
-	offered := r.snapshot.Source.Images(t.to.String())
+	offered := t.images(r)
 	for _, architecture := range t.architectures(r) {
 		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return i.Architecture == architecture }) {
 			continue
 		}
 		if r.snapshot.Source.Problem.Holds() {
 			return r.snapshot.Source.Problem
+		}
+		if t.back {
+			message := fmt.Sprintf("the source does not offer %s for %s, and no upgrade of this cluster has recorded its digest: publish the image again", t.to, architecture)
+			return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
 		}
 		message := fmt.Sprintf("the source offers no image of %s for %s", t.to, architecture)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
@@ -237,13 +250,16 @@ func (t *target) images(r *reading) []v1alpha1.Image {
 		return nil
 	}
 	offered := r.snapshot.Source.Images(t.to.String())
+	if t.back {
+		offered = r.formerImages(t, offered)
+	}
 	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return strings.Compare(a.Architecture, b.Architecture) })
 	return offered
 }
 
 // apiServerStep holds an upgrade that kubeadm cannot do with the apiservers' versions.
 func apiServerStep(r *reading, t *target) fleet.Hold {
-	if t.reboot {
+	if t.kubeletsOnly() {
 		return fleet.Hold{}
 	}
 	if len(r.snapshot.APIServers) == 0 {
@@ -264,7 +280,7 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 // apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an
 // apiserver on a node that it skips.
 func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
-	if t.reboot {
+	if t.kubeletsOnly() {
 		return fleet.Hold{}
 	}
 	_, others := r.divideAPIServers(t)
@@ -288,8 +304,11 @@ func skew(pod fleet.StaticPod, err error) fleet.Hold {
 // Reboot has none. Nodes that are stuck count only if there are no others: a dead one that is a
 // minor behind does not make a patch a minor, and comes along later (typeFor).
 func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
-	if t.reboot {
+	switch {
+	case t.reboot:
 		return v1alpha1.TypeReboot, ""
+	case t.back:
+		return v1alpha1.TypeRollback, r.newestTaken(t)
 	}
 	kind = v1alpha1.TypePatch
 	oldest := version.Version{}

@@ -61,10 +61,11 @@ func rank(level v1alpha1.FindingLevel) int {
 // checker holds the facts as the checks need them, and the findings.
 type checker struct {
 	Facts
-	// to is the version to reach, and kubeadm whether there is one: an upgrade
-	// of type Reboot runs no kubeadm.
+	// to is the version to reach, and kubeadm whether kubeadm brings it: an upgrade of type
+	// Reboot has no version, and one of type Rollback returns only kubelets.
 	to      version.Version
 	kubeadm bool
+	back    bool // its type is Rollback
 
 	strategy v1alpha1.Strategy
 	managed  labels.Selector // of the nodes that the policy manages
@@ -88,7 +89,8 @@ func newChecker(f Facts) *checker {
 	}
 	c.drains, c.groups = drainOrders(c.strategy)
 	if to, err := version.Parse(f.Upgrade.Spec.Version); err == nil {
-		c.to, c.kubeadm = to, true
+		c.to, c.back = to, f.Upgrade.Spec.Type == v1alpha1.TypeRollback
+		c.kubeadm = !c.back
 	}
 	c.sortNodes()
 	c.findStaticPods()

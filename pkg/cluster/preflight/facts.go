@@ -22,6 +22,8 @@ type Facts struct {
 
 	// Policy is the spec of the UpgradePolicy.
 	Policy v1alpha1.UpgradePolicySpec
+	// Blocked is why the policy blocks the version. Nil: it does not.
+	Blocked *v1alpha1.BlockedVersion
 
 	Nodes        []corev1.Node
 	NodeUpgrades []v1alpha1.NodeUpgrade

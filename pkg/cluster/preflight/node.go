@@ -58,7 +58,7 @@ func (c *checker) sortNodes() {
 		switch {
 		case !c.managed.Matches(labels.Set(n.Labels)) || !c.selected.Matches(labels.Set(n.Labels)):
 			c.leftOut = append(c.leftOut, n)
-		case os != "" && os != "linux" || c.kubeadm && n.status.LacksImage():
+		case os != "" && os != "linux" || (c.kubeadm || c.back) && n.status.LacksImage():
 			c.unsupported = append(c.unsupported, n)
 		case !n.abandoned:
 			n.moves = c.toMove(n)
@@ -74,7 +74,10 @@ func (c *checker) sortNodes() {
 // toMove reports whether something is left to do for the node. An upgrade of type
 // Reboot is for nodes that ask for one, and reboots each of them once.
 func (c *checker) toMove(n *node) bool {
-	if c.kubeadm {
+	switch {
+	case c.back:
+		return n.kubeletError == nil && c.to.Less(n.kubelet)
+	case c.kubeadm:
 		return !c.upToDate(n)
 	}
 	from := n.status.Reboot.FromBootID

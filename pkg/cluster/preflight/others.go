@@ -148,7 +148,7 @@ func (c *checker) checkDefinitions(n *node) {
 // rebootInsteadOfSoft returns the nodes that will reboot although the method is SoftReboot,
 // by why.
 func (c *checker) rebootInsteadOfSoft() map[string][]*node {
-	if c.strategy.Method != v1alpha1.MethodSoftReboot || !c.kubeadm {
+	if c.strategy.Method != v1alpha1.MethodSoftReboot || !c.kubeadm && !c.back {
 		return nil
 	}
 	nodes := map[string][]*node{}

@@ -12,6 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
+// VersionBlocked is the id of the check that finds a version that the policy blocks.
+const VersionBlocked = "version-blocked"
+
 var versionChecks = []Entry{
 	{
 		"version-skip", mandatory,
@@ -24,8 +27,8 @@ var versionChecks = []Entry{
 		"Choose a version that is not older: kubectl upgrade releases lists what is available.",
 	},
 	{
-		"version-blocked", blocks,
-		"the UpgradePolicy blocks the version (spec.blockedVersions)",
+		VersionBlocked, blocks,
+		"the UpgradePolicy blocks the version (spec.blockedVersions), or a Rollback has taken it back (status.takenBack)",
 		"Choose another version: kubectl upgrade releases lists what is available.",
 	},
 	{
@@ -65,10 +68,10 @@ func (c *checker) checkReplaced() {
 }
 
 func (c *checker) checkBlocked() {
-	if blocked := c.Policy.Blocked(c.Upgrade.Spec.Version); blocked != nil {
+	if c.Blocked != nil {
 		c.add(v1alpha1.Finding{
-			ID: "version-blocked", Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName},
-			Message: fmt.Sprintf("The UpgradePolicy blocks %s: %s.", blocked.Version, strings.TrimSuffix(blocked.Reason, ".")),
+			ID: VersionBlocked, Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName},
+			Message: fmt.Sprintf("The UpgradePolicy blocks %s: %s.", c.Blocked.Version, strings.TrimSuffix(c.Blocked.Reason, ".")),
 		})
 	}
 }

@@ -38,11 +38,8 @@ func versionScenes() []scene {
 			f.Upgrade.Spec.Version = "v1.34.4"
 		}},
 		{check: "version-blocked", name: "it is", alter: func(f *preflight.Facts) {
-			f.Policy.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.9", Reason: "another"}, {Version: f.Upgrade.Spec.Version, Reason: "CVE-2026-1"}}
+			f.Blocked = &v1alpha1.BlockedVersion{Version: f.Upgrade.Spec.Version, Reason: "CVE-2026-1"}
 		}, want: []string{"Block version-blocked UpgradePolicy/cluster"}},
-		{check: "version-blocked", name: "another version is", alter: func(f *preflight.Facts) {
-			f.Policy.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.9", Reason: "another"}}
-		}},
 		{check: "version-kubelet-skew", name: "a kubelet that would be four minors older", alter: kubelet("worker-2", "v1.31.9"),
 			want: []string{"Block version-kubelet-skew Node/worker-2"}},
 		{check: "version-kubelet-skew", name: "the same on a node that is not ours", alter: func(f *preflight.Facts) {

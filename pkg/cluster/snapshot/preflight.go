@@ -82,7 +82,7 @@ func (r *factsReader) takePolicy(policy *v1alpha1.UpgradePolicy) {
 	if policy == nil {
 		return
 	}
-	r.facts.Policy = policy.Spec
+	r.facts.Policy, r.facts.Blocked = policy.Spec, policy.Blocked(r.facts.Upgrade.Spec.Version)
 	for _, offered := range policy.Status.Offered {
 		for _, image := range offered.Images {
 			if offered.Version == r.facts.Upgrade.Spec.Version && image.Replaced {

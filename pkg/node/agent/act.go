@@ -54,6 +54,8 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		return a.patch(ctx, cordon(node, a.state.Upgrade.Name, o.Slot.Held))
 	case machine.DoUncordon:
 		return a.uncordon(ctx)
+	case machine.DoHold:
+		return a.patch(ctx, hold(node))
 	case machine.DoDisown:
 		return a.patch(ctx, disown(node))
 	case machine.DoReboot:

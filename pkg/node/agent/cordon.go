@@ -19,6 +19,7 @@ type nodePatch struct {
 	Metadata struct {
 		ResourceVersion string             `json:"resourceVersion"`
 		Annotations     map[string]*string `json:"annotations,omitempty"`
+		Labels          map[string]string  `json:"labels,omitempty"`
 	} `json:"metadata"`
 	Spec *nodeSpecPatch `json:"spec,omitempty"`
 }
@@ -39,6 +40,14 @@ func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 		p.Spec = &nodeSpecPatch{Unschedulable: &yes}
 		p.Metadata.Annotations[v1alpha1.CordonAnnotation] = &upgrade
 	}
+	return p
+}
+
+// hold returns a patch that gives the node the hold label.
+func hold(node *corev1.Node) nodePatch {
+	var p nodePatch
+	p.Metadata.ResourceVersion = node.ResourceVersion
+	p.Metadata.Labels = map[string]string{v1alpha1.HoldLabel: ""}
 	return p
 }
 

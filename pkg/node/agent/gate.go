@@ -228,7 +228,8 @@ func (a *Agent) leaves(ctx context.Context, name string) (bool, error) {
 }
 
 // skew holds an upgrade that violates Kubernetes' version skew policy: no skipped minor, no
-// downgrade, and no kubelet newer than a running apiserver.
+// downgrade but that of a kubelet within its minor, by a Rollback, and no kubelet newer than a
+// running apiserver.
 func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return fleet.Hold{}, nil
@@ -252,7 +253,11 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 	if err != nil {
 		return fmt.Errorf("the kubelet's version: %w", err)
 	}
-	if err := version.CheckStep(kubelet, target); err != nil {
+	check := version.CheckStep
+	if o.Spec.Type == v1alpha1.TypeRollback {
+		check = version.CheckRollback
+	}
+	if err := check(kubelet, target); err != nil {
 		return err
 	}
 	servers, err := versionsOf(apiServers)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
@@ -92,6 +93,7 @@ func (a *Agent) gateDue(ctx context.Context, o machine.Observation) bool {
 func nodeOf(node *corev1.Node) machine.Node {
 	seen := machine.Node{
 		Unschedulable:  node.Spec.Unschedulable,
+		OnHold:         plan.HoldLabelGate(node.Labels).Holds(),
 		SlotMark:       node.Annotations[v1alpha1.SlotAnnotation],
 		KubeletVersion: node.Status.NodeInfo.KubeletVersion,
 		BootID:         node.Status.NodeInfo.BootID,

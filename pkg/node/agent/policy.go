@@ -129,7 +129,8 @@ func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) f
 	if spec.Version != upgrade.Spec.Version {
 		return differs("version", spec.Version, upgrade.Spec.Version)
 	}
-	if reboots := upgrade.Spec.Version == ""; reboots != (spec.Type == v1alpha1.TypeReboot) {
+	reboots, back := upgrade.Spec.Version == "", upgrade.Spec.Type == v1alpha1.TypeRollback
+	if reboots != (spec.Type == v1alpha1.TypeReboot) || spec.Type == v1alpha1.TypeRollback && !back {
 		return differs("type", string(spec.Type), string(upgrade.Status.Type))
 	}
 	if spec.Image == nil {

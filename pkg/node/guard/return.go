@@ -176,21 +176,17 @@ func (g *guardian) restoreFiles() (changed bool, err error) {
 // restoreFile restores a file if it differs, and reports whether it did. The mode and a
 // symlink stay, and what is replaced is kept in replacedDir.
 func (g *guardian) restoreFile(path string, data []byte) (changed bool, err error) {
-	target, mode := g.At(path), fs.FileMode(0o644)
-	if real, err := filepath.EvalSymlinks(target); err == nil {
-		target = real
-	}
+	target := g.At(path)
 	present, err := os.ReadFile(target)
 	if err == nil && string(present) == string(data) {
 		return false, nil
 	}
-	if info, statErr := os.Stat(target); err == nil && statErr == nil {
-		mode = info.Mode().Perm()
+	if err == nil {
 		if err := host.WriteFile(g.At(replacedDir, filepath.Base(path)), present, 0o600); err != nil {
 			g.log.Printf("keeping the present %s: %v", path, err)
 		}
 	}
-	if err := host.WriteFile(target, data, mode); err != nil {
+	if err := host.ReplaceContent(target, data); err != nil {
 		return false, fmt.Errorf("restoring %s: %w", path, err)
 	}
 	g.log.Printf("restored %s", path)

@@ -295,7 +295,7 @@ func TestRollbackOfRestartThatNeverMerged(t *testing.T) {
 // A rollback ends although a saved file is gone.
 func TestRollbackWithoutSavedFiles(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
-	n.must(n.ForgetKubeletFiles())
+	n.must(n.KeepKubeletFiles())
 	if !n.guard() || n.guard() {
 		t.Errorf("%d reboots, want 1", n.reboots)
 	}

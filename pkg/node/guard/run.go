@@ -179,8 +179,7 @@ func tryLock(l host.Layout) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// Confirm ends the guard, and forgets the files that a rollback would restore: they are not
-// those of another upgrade. It refuses while the kubelet does not work: the guard may still
+// Confirm ends the guard, and keeps the files that it would have restored for a later Rollback. It refuses while the kubelet does not work: the guard may still
 // return the node, and what the agent knows of the kubelet may be a minute old.
 func Confirm(ctx context.Context, l host.Layout, log *host.Log) error {
 	if problem := facts.KubeletProblem(ctx, l, facts.Processes(l)); problem != "" {
@@ -189,5 +188,5 @@ func Confirm(ctx context.Context, l host.Layout, log *host.Log) error {
 	if err := l.StopGuard(ctx, log, host.RunProgram); err != nil {
 		return err
 	}
-	return l.ForgetKubeletFiles()
+	return l.KeepKubeletFiles()
 }

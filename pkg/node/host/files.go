@@ -46,6 +46,18 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return writeFrom(path, bytes.NewReader(data), mode)
 }
 
+// ReplaceContent is WriteFile for a file that may be there already: its mode stays, and a symlink to it.
+func ReplaceContent(path string, data []byte) error {
+	mode := os.FileMode(0o644)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return WriteFile(path, data, mode)
+}
+
 // writeFrom is WriteFile for content that need not fit into memory.
 func writeFrom(path string, from io.Reader, mode os.FileMode) error {
 	dir := filepath.Dir(path)
@@ -164,6 +176,9 @@ var (
 	savedDir  = filepath.Join(StateDir(Root), "saved")
 	savedMeta = filepath.Join(savedDir, "saved.json")
 )
+
+// formerDir has such copies of former versions, each in a folder with the version's name.
+var formerDir = filepath.Join(StateDir(Root), "former")
 
 // reserveBytes is the space that a rollback needs at most on one file system: its
 // record, definitions, and the kubelet's two files.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // kubeletFiles are the files of the kubelet that kubeadm rewrites.
@@ -70,12 +71,64 @@ func (l Layout) NoteKubeadm(ended bool) error {
 	return writeJSON(l.At(savedMeta), saved)
 }
 
-// ForgetKubeletFiles removes the copies: the upgrade is over.
-func (l Layout) ForgetKubeletFiles() error {
-	if err := os.RemoveAll(l.At(savedDir)); err != nil {
-		return fmt.Errorf("removing the saved configuration of the kubelet: %w", err)
+// KeepKubeletFiles ends an upgrade: the copies are kept for a Rollback to their version, for as long
+// as its image is on the disk.
+func (l Layout) KeepKubeletFiles() error {
+	saved, err := readJSON[savedFiles](l.At(savedMeta))
+	if err != nil {
+		return err
 	}
-	return SyncDir(filepath.Dir(l.At(savedDir)))
+	if saved == nil {
+		return l.pruneFormer()
+	}
+	kept := l.At(formerDir, saved.From)
+	err = errors.Join(os.MkdirAll(filepath.Dir(kept), 0o700), os.RemoveAll(kept), os.Rename(l.At(savedDir), kept))
+	if err != nil {
+		return fmt.Errorf("keeping the configuration of kubelet %s: %w", saved.From, err)
+	}
+	return errors.Join(SyncDir(filepath.Dir(kept)), SyncDir(filepath.Dir(l.At(savedDir))), l.pruneFormer())
+}
+
+// pruneFormer removes the kept copies of versions whose image is gone.
+func (l Layout) pruneFormer() error {
+	entries, err := os.ReadDir(l.At(formerDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	installed, listErr := l.Installed()
+	if err := errors.Join(err, listErr); err != nil {
+		return fmt.Errorf("removing old configurations of the kubelet: %w", err)
+	}
+	var problems []error
+	for _, e := range entries {
+		if !slices.ContainsFunc(installed, func(i Image) bool { return i.Version() == e.Name() }) {
+			problems = append(problems, os.RemoveAll(l.At(formerDir, e.Name())))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// RestoreKubeletFiles gives the node the kubelet's files with which it ran a former version, if they
+// were kept, and has kubeadm run again in the next upgrade: what it wrote is gone.
+func (l Layout) RestoreKubeletFiles(version string) error {
+	restored := false
+	for _, file := range kubeletFiles {
+		data, err := os.ReadFile(l.At(formerDir, version, filepath.Base(file)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = ReplaceContent(l.At(file), data)
+		}
+		if err != nil {
+			return fmt.Errorf("restoring the kubelet's configuration of %s: %w", version, err)
+		}
+		restored = true
+	}
+	if !restored {
+		return nil
+	}
+	return l.ForgetKubeadm()
 }
 
 // digestKubeletFiles returns a digest of the present files.

@@ -294,6 +294,8 @@ func (m *model) do(a Action) {
 			m.node.Unschedulable = false
 		}
 		m.node.OurCordon, m.node.SlotMark = false, ""
+	case DoHold:
+		m.node.OnHold = true
 	case DoDisown:
 		m.node.OurCordon = false
 	case DoFree:

@@ -66,7 +66,9 @@ type Node struct {
 	OurCordon bool
 	// SlotMark is the slot in the Node's annotation.
 	SlotMark string
-	Ready    bool
+	// OnHold reports whether the Node has the hold label.
+	OnHold bool
+	Ready  bool
 	// ReadySince is when Ready changed last.
 	ReadySince     time.Time
 	KubeletVersion string
@@ -200,16 +202,19 @@ func Pulled(o Observation) bool {
 	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)))
 }
 
-// kubeadmDone reports whether kubeadm upgrade has completed for the target.
+// kubeadmDone reports whether kubeadm upgrade has completed for the target, or is not part of it.
 func kubeadmDone(o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
+	return o.Spec.Type.KubeletsOnly() || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
 }
 
 // done reports whether the node has reached spec. A control-plane node that joined at the
 // target version has, though kubeadm upgrade never ran on it.
 func done(s State, o Observation) bool {
-	if o.Spec.Type == v1alpha1.TypeReboot {
+	switch o.Spec.Type {
+	case v1alpha1.TypeReboot:
 		return !o.Host.RebootRequired || rebooted(s, o)
+	case v1alpha1.TypeRollback:
+		return version.AtLeast(o.Spec.Version, o.Node.KubeletVersion)
 	}
 	return version.AtLeast(o.Node.KubeletVersion, o.Spec.Version) &&
 		(!o.Host.ControlPlane || kubeadmDone(o) || version.AtLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
@@ -224,6 +229,11 @@ func atTarget(o Observation) bool {
 	}
 	return o.Host.Merged == o.Spec.Version &&
 		kubeletReported(o) && o.Node.KubeletVersion == o.Spec.Version
+}
+
+// holdDue reports whether the verified node has to be put on hold before it is uncordoned.
+func holdDue(s State, o Observation) bool {
+	return o.Spec.HoldAfter && s.Follows(o.Spec) && !o.Node.OnHold
 }
 
 // withdrawn reports whether the node is no longer released for its upgrade.

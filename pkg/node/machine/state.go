@@ -117,6 +117,7 @@ const (
 	DoReboot     Do = "Reboot"     // reboot the node
 	DoSoftReboot Do = "SoftReboot" // reboot all of the node but its kernel
 	DoUncordon   Do = "Uncordon"   // remove our cordon and annotations
+	DoHold       Do = "Hold"       // give the Node the hold label
 	DoDisown     Do = "Disown"     // remove the annotation that says the cordon is ours
 	DoFree       Do = "Free"       // free the slot
 )
@@ -156,7 +157,7 @@ func (a Action) String() string {
 
 // Writes reports whether the action writes to the API server.
 func (d Do) Writes() bool {
-	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoDisown || d == DoFree
+	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoHold || d == DoDisown || d == DoFree
 }
 
 // BringsBack reports whether the action brings a node back into service. Such an action

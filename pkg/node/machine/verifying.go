@@ -79,14 +79,17 @@ func settling(s State, o Observation) (State, Action) {
 		return confirm(s, o)
 	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{} // the kubelet is asked once more
-	case o.Node.Marked():
+	case o.Node.Marked() || holdDue(s, o):
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
 	}
 	return inService(s, o), Action{}
 }
 
 func uncordoning(s State, o Observation) (State, Action) {
-	if o.Node.Marked() {
+	switch {
+	case holdDue(s, o):
+		return s, actionOf(DoHold)
+	case o.Node.Marked():
 		return s, actionOf(DoUncordon)
 	}
 	return inService(s, o), Action{}

@@ -17,7 +17,8 @@ import (
 
 // Activate selects a staged image for the next boot. It verifies the image's bytes
 // again, arms the guard, changes the node's definitions to the target's minor, and flips
-// the symlink. A second call changes nothing.
+// the symlink. On the way back it also restores the kubelet's files of that version. A second call
+// changes nothing.
 //
 // Reasons: HashMismatch, ConfConflict, DiskFull, ActivateFailed.
 func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*ActivateOutput, error) {
@@ -42,6 +43,11 @@ func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*Acti
 	out := &ActivateOutput{From: from.Version(), To: to.Version()}
 	if out.Conf, _, err = setConfs(l, files, to.Kubernetes.Line()); err != nil {
 		return nil, err
+	}
+	if args.Back {
+		if err := l.RestoreKubeletFiles(to.Version()); err != nil {
+			return nil, err
+		}
 	}
 	return out, flip(l, to.Path())
 }

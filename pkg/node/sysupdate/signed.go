@@ -11,13 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
-// listed is the image that a signed index listed last. It is kept on the node, so that a
-// staged image needs no source again.
+// listed is an image that a signed index has listed. The last few are kept on the node, so that an
+// image on its disk needs no source again.
 type listed struct {
 	// SHA256 of the image.
 	SHA256 string `json:"sha256"`
@@ -28,6 +29,17 @@ type listed struct {
 func (s *staging) listed() listed {
 	keys := sha256.Sum256(s.source.keyring.Binary())
 	return listed{SHA256: s.args.SHA256, Keyring: hex.EncodeToString(keys[:])}
+}
+
+// maxListed is how many of them are kept: more than there are images of two minors.
+const maxListed = 8
+
+// allListed returns what the file says; nothing if it cannot be understood.
+func (*staging) allListed(text []byte) (all []listed) {
+	if json.Unmarshal(text, &all) != nil {
+		return nil
+	}
+	return all
 }
 
 func (s *staging) listedFile() string {
@@ -46,8 +58,7 @@ func (s *staging) checkSigned(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading which image was signed: %w", err)
 	}
-	var last listed
-	if json.Unmarshal(text, &last) == nil && last == s.listed() {
+	if slices.Contains(s.allListed(text), s.listed()) {
 		return nil
 	}
 	if err := s.source.check(ctx, s.args.SHA256); err != nil {
@@ -61,8 +72,12 @@ func (s *staging) noteSigned() error {
 	if s.source.keyring == nil {
 		return nil
 	}
-	text, err := json.Marshal(s.listed())
-	if err != nil {
+	text, err := os.ReadFile(s.listedFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading which images were signed: %w", err)
+	}
+	all := append(slices.DeleteFunc(s.allListed(text), func(l listed) bool { return l == s.listed() }), s.listed())
+	if text, err = json.Marshal(all[max(0, len(all)-maxListed):]); err != nil {
 		return err
 	}
 	if err := host.WriteFile(s.listedFile(), text, 0o600); err != nil {

@@ -49,6 +49,9 @@ type ActivateArgs struct {
 	Method v1alpha1.Method `json:"method"`
 	// SoftReboots is how many soft reboots there were in this boot.
 	SoftReboots int32 `json:"softReboots,omitempty"`
+	// Back reports whether the node is taken back to a former version: then it gets the kubelet's
+	// files with which it ran that, if they were kept.
+	Back bool `json:"back,omitempty"`
 	// GuardWithin is how long the new kubelet may take to become healthy, see package
 	// guard. Zero means sysupdate.DefaultGuardWithin.
 	GuardWithin time.Duration `json:"guardWithin,omitempty"`

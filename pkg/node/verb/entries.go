@@ -119,7 +119,7 @@ var activate = Entry{
 func activateArgs(o Input) (ActivateArgs, error) {
 	image, err := o.image()
 	args := ActivateArgs{
-		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method, SoftReboots: o.SoftReboots,
+		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method, SoftReboots: o.SoftReboots, Back: o.Spec.Type == v1alpha1.TypeRollback,
 		GuardWithin: time.Duration(ptr.Deref(o.Spec.GuardSeconds, 0)) * time.Second,
 	}
 	if o.Spec.Upgrade != nil {

@@ -199,7 +199,11 @@ func (p *program) completeFlag(names candidates) cobra.CompletionFunc {
 // completeFlags completes the values of flags that all verbs have, or several.
 func (p *program) completeFlags(root *cobra.Command) {
 	zones := cobra.FixedCompletions(schedule.ZoneNames(), cobra.ShellCompDirectiveNoFileComp)
-	types := cobra.FixedCompletions([]cobra.Completion{string(v1alpha1.TypePatch), string(v1alpha1.TypeMinor), string(v1alpha1.TypeReboot)}, cobra.ShellCompDirectiveNoFileComp)
+	var kinds []cobra.Completion
+	for _, t := range v1alpha1.UpgradeTypes {
+		kinds = append(kinds, string(t))
+	}
+	types := cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp)
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"color":   cobra.FixedCompletions([]cobra.Completion{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
 		"context": completeKubeconfig(p, func(c clientcmdapi.Config) map[string]*clientcmdapi.Context { return c.Contexts }),

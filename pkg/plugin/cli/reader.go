@@ -188,14 +188,14 @@ func (p *program) snapshotFrom(ctx context.Context, reader *reader) (shot snapsh
 	return shot, nil
 }
 
-// upgradeTypes reads Patch, Minor and Reboot, in upper or lower case.
+// upgradeTypes reads types of upgrade, in upper or lower case.
 func upgradeTypes(flag string, words []string) ([]v1alpha1.UpgradeType, error) {
 	var types []v1alpha1.UpgradeType
 	for _, word := range words {
-		known := []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot}
+		known := v1alpha1.UpgradeTypes
 		i := slices.IndexFunc(known, func(t v1alpha1.UpgradeType) bool { return strings.EqualFold(string(t), word) })
 		if i < 0 {
-			return nil, fmt.Errorf("--%s: %q is not Patch, Minor or Reboot", flag, word)
+			return nil, fmt.Errorf("--%s: %q is not Patch, Minor, Reboot or Rollback", flag, word)
 		}
 		if !slices.Contains(types, known[i]) {
 			types = append(types, known[i])

@@ -80,7 +80,7 @@ var filters = []filter{
 	{node: agentNotAnswering, groupsSkip: true, question: newQuestion("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
 	{node: unknownMark, groupsSkip: true, question: newQuestion("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
-	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?")},
+	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?", v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonNotOffered)},
 	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
@@ -93,7 +93,7 @@ var filters = []filter{
 	{all: hookFailed, question: newQuestion("did a hook fail?", v1alpha1.ReasonHookFailed)},
 
 	{node: onHold, withdraws: true, groupsSkip: true, question: newQuestion("is the node on hold?", v1alpha1.ReasonOnHold)},
-	{node: upgradeHeld, withdraws: true, question: newQuestion("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
+	{node: upgradeHeld, withdraws: true, question: newQuestion("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired, v1alpha1.ReasonSuperseded)},
 	{node: groupNotApproved, withdraws: true, question: newQuestion("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{node: clockDiffers, withdraws: true, groupsSkip: true, question: newQuestion("are the clocks right?", v1alpha1.ReasonClockDiffers)},
 	{node: windowClosed, until: windowCloses, withdraws: true, question: newQuestion("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},

@@ -89,7 +89,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 		UpgradeSummary: v1alpha1.UpgradeSummary{
 			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
-			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By,
+			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By, RequestReason: u.Spec.Reason,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
 			IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},

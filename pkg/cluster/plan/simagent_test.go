@@ -100,7 +100,7 @@ func (s *sim) stageOrBegin(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status 
 
 func stagingFailed(status *v1alpha1.NodeUpgradeStatus) bool {
 	r, _ := status.Cause()
-	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
+	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonNotOffered || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
 
 func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {

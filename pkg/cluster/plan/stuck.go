@@ -98,7 +98,7 @@ func (t *target) isHeldUp(r *reading, begun bool) bool {
 			cannotStage = true
 		}
 	}
-	return !begun && cannotStage || dead > 0 && dead >= scaled(t.strategy.MaxUnavailable, total)
+	return !begun && cannotStage && !t.back || dead > 0 && dead >= scaled(t.strategy.MaxUnavailable, total)
 }
 
 // leaveBehind marks the workers that the upgrade leaves to the next one, which then does not

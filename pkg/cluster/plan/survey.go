@@ -123,8 +123,8 @@ func (s *survey) notePreparation(n *node) {
 	if s.retrying == nil && s.cluster.retries(n) {
 		s.retrying = n
 	}
-	if !n.Ready || n.prepared || n.leftBehind {
-		return
+	if !n.Ready || n.prepared || n.leftBehind || s.cluster.target != nil && s.cluster.target.back {
+		return // a Rollback does not wait for a node whose former image is gone
 	}
 	if s.unprepared == nil {
 		s.unprepared = n

@@ -46,6 +46,8 @@ type model struct {
 	rebootsAlways    bool   // the operating system requires a reboot after each reboot
 	rebootsLater     bool   // the operating system requires another reboot than the first
 
+	from, to string // the versions that the upgrade goes from, and to
+
 	state     State // the agent's own
 	persisted State // what the API server has
 
@@ -101,6 +103,8 @@ func newModel() *model {
 		rebootWorks: true,
 		rebootsOf:   map[string]int{},
 		kubelet:     oldVersion,
+		from:        oldVersion,
+		to:          newVersion,
 	}
 	m.started, m.managed = m.now, true
 	m.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
@@ -132,8 +136,20 @@ func (m *model) reference(upgrade string) *v1alpha1.UpgradeReference {
 }
 
 func (m *model) want(upgrade string) {
-	m.spec.Upgrade, m.spec.Type, m.spec.Version = m.reference(upgrade), v1alpha1.TypePatch, newVersion
+	m.spec.Upgrade, m.spec.Type, m.spec.Version = m.reference(upgrade), v1alpha1.TypePatch, m.to
 	m.spec.Image = &v1alpha1.Image{Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
+}
+
+// wantBack requests a Rollback: the node has been upgraded before.
+func (m *model) wantBack(upgrade string) {
+	m.from, m.to = newVersion, oldVersion
+	m.kubelet, m.node.KubeletVersion = m.from, m.from
+	m.host.Installed, m.host.Active, m.host.Merged, m.host.KubeadmVersion = []string{oldVersion, newVersion}, m.from, m.from, m.from
+	if m.host.ControlPlane {
+		m.host.ControlPlaneVersion = m.from
+	}
+	m.want(upgrade)
+	m.spec.Type = v1alpha1.TypeRollback
 }
 
 // wantReboot requests a Reboot, which the operating system requires.
@@ -358,8 +374,9 @@ func (m *model) run(a Action) {
 	switch a.Verb {
 	case verb.Snapshot:
 		m.check(m.held != "" && !m.gate.Holds(), "a snapshot is taken without a slot, or with the gate closed")
-		m.check(m.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
+		m.check(m.host.KubeadmVersion != m.to, "a snapshot is taken after kubeadm")
 	case verb.Kubeadm:
+		m.check(m.spec.Type != v1alpha1.TypeRollback, "a Rollback runs kubeadm")
 		ahead := m.state.Step == v1alpha1.StepKubeadmAhead
 		m.check(m.held != "" || ahead && !m.host.ControlPlane && m.spec.Release == v1alpha1.ReleaseKubeadmAhead, "kubeadm begins without a slot")
 		m.check(!m.gate.Holds(), "kubeadm begins with the gate closed")
@@ -515,7 +532,7 @@ func (m *model) restartAll() {
 
 // guardMayAct reports whether the guard watches the new version.
 func (m *model) guardMayAct() bool {
-	return m.host.Guarded && m.host.Active == newVersion && m.host.Merged != oldVersion
+	return m.host.Guarded && m.host.Active == m.to && m.host.Merged != m.from
 }
 
 // rollBack returns the node to its former version, as the guard does at its limit. It
@@ -524,8 +541,8 @@ func (m *model) rollBack() bool {
 	if !m.guardMayAct() {
 		return false
 	}
-	m.host.Active, m.host.KubeadmVersion, m.host.Guarded = oldVersion, "", false
-	m.host.Rollback = &verb.Rollback{Upgrade: m.spec.Upgrade.UID, From: oldVersion, To: newVersion, FinishedAt: m.now, Message: "the kubelet does not run", Log: "panic: broken"}
+	m.host.Active, m.host.KubeadmVersion, m.host.Guarded = m.from, "", false
+	m.host.Rollback = &verb.Rollback{Upgrade: m.spec.Upgrade.UID, From: m.from, To: m.to, FinishedAt: m.now, Message: "the kubelet does not run", Log: "panic: broken"}
 	m.boot()
 	return true
 }
@@ -575,7 +592,7 @@ func (m *model) settle(ok bool) {
 		m.host.HasFiles = false
 	}
 	if end(verb.Stage, v1alpha1.ReasonHashMismatch) {
-		m.host.Installed = []string{oldVersion, newVersion}
+		m.host.Installed = []string{m.from, m.to}
 	}
 	if end(verb.Pull, v1alpha1.ReasonPullFailed) {
 		m.pulled = true
@@ -584,13 +601,16 @@ func (m *model) settle(ok bool) {
 		m.snapshots++
 	}
 	if end(verb.Kubeadm, v1alpha1.ReasonKubeadmFailed) {
-		m.host.KubeadmVersion = newVersion
+		m.host.KubeadmVersion = m.to
 		if m.host.ControlPlane {
-			m.host.ControlPlaneVersion = newVersion
+			m.host.ControlPlaneVersion = m.to
 		}
 	}
 	if end(verb.Activate, v1alpha1.ReasonActivateFailed) {
-		m.host.Active, m.host.Guarded, m.host.Rollback = newVersion, true, nil
+		m.host.Active, m.host.Guarded, m.host.Rollback = m.to, true, nil
+		if m.spec.Type == v1alpha1.TypeRollback {
+			m.host.KubeadmVersion = "" // its files are those of the former version
+		}
 	}
 	running := m.work[verb.Restart].Running
 	if end(verb.Restart, v1alpha1.ReasonRestartFailed) {

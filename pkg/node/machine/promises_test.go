@@ -48,7 +48,7 @@ func TestPromises(t *testing.T) {
 		if m.state.Step == v1alpha1.StepFailed && m.state.Failures >= MaxAttempts {
 			return // it failed too often, and needs a person
 		}
-		if m.state.Step == v1alpha1.StepFailed && m.state.Reason == v1alpha1.ReasonActivateFailed && m.host.Active == newVersion {
+		if m.state.Step == v1alpha1.StepFailed && m.state.Reason == v1alpha1.ReasonActivateFailed && m.host.Active == m.to {
 			return // the next boot would bring the new version, and needs a person
 		}
 		if m.state.Step == v1alpha1.StepRolledBack {
@@ -229,7 +229,7 @@ func (m *model) advance() {
 
 // wantAny requests a patch by any method, or a reboot.
 func (m *model) wantAny(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"patch", "restart", "soft-reboot", "reboot"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"patch", "restart", "soft-reboot", "reboot", "back"}).Draw(t, "what") {
 	case "restart":
 		m.want("patch")
 		m.spec.Method = v1alpha1.MethodRestart
@@ -242,6 +242,9 @@ func (m *model) wantAny(t *rapid.T) {
 		if rapid.Bool().Draw(t, "from packages") {
 			m.usePackages(rapid.Bool().Draw(t, "merged"))
 		}
+	case "back":
+		m.wantBack("back")
+		m.spec.HoldAfter = rapid.Bool().Draw(t, "is put on hold")
 	default:
 		m.want("patch")
 	}
@@ -252,7 +255,7 @@ func (m *model) finished() bool {
 	if m.spec.Type == v1alpha1.TypeReboot {
 		return m.state.Step == v1alpha1.StepIdle && (m.packages != "" || m.host.Active == oldVersion) && (!m.host.RebootRequired || m.rebootsLater && m.state.RebootedFrom != "")
 	}
-	return m.state.Step == v1alpha1.StepIdle && m.node.KubeletVersion == newVersion
+	return m.state.Step == v1alpha1.StepIdle && m.node.KubeletVersion == m.to && (m.node.OnHold || !m.spec.HoldAfter)
 }
 
 // TestNextIsPure checks that Next does not modify its input.

@@ -197,6 +197,9 @@ func (m *model) command(t *testing.T, words []string) {
 			t.Fatal(err)
 		}
 		m.spec.MinReadySeconds = ptr.To(int32(d.Seconds()))
+	case "want-back": // a Rollback, from the version that the node has run for a while; or "want-back UPGRADE alone"
+		m.wantBack(words[1])
+		m.spec.HoldAfter = len(words) > 2
 	case "want-reboot":
 		m.wantReboot(arg)
 	case "method":

@@ -6,15 +6,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Skew checks docs/architecture.md's promise 3 at every moment: no kubelet is newer than
-// any kube-apiserver, and none is downgraded or skips a minor.
+// any kube-apiserver, none skips a minor, and none is downgraded but by a Rollback.
 func Skew(moments []Moment) ([]Broken, error) {
 	var broken []Broken
 	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
+	var askedBack []version.Version // by Rollbacks
 	for _, m := range moments {
+		back, err := rollbackTo(m)
+		if err != nil {
+			return nil, err
+		}
+		askedBack = append(askedBack, back...)
 		name, v, err := versionOf(m)
 		if err != nil {
 			return nil, err
@@ -28,7 +35,8 @@ func Skew(moments []Moment) ([]Broken, error) {
 			continue
 		}
 		if before, known := kubelets[name]; known && m.Resource == "nodes" && before != v {
-			if err := version.CheckStep(before, v); err != nil {
+			asked := slices.Contains(askedBack, v) && version.CheckRollback(before, v) == nil
+			if err := version.CheckStep(before, v); err != nil && !asked {
 				broken = append(broken, m.broken("kubelet of %s: %v", name, err))
 			}
 		}
@@ -36,6 +44,19 @@ func Skew(moments []Moment) ([]Broken, error) {
 		broken = append(broken, tooNew(m, kubelets, servers)...)
 	}
 	return broken, nil
+}
+
+// rollbackTo returns the version that a Rollback asks for; none for other objects.
+func rollbackTo(m Moment) ([]version.Version, error) {
+	if m.Resource != v1alpha1.ClusterUpgrades.Resource || m.Deleted {
+		return nil, nil
+	}
+	var upgrade v1alpha1.ClusterUpgrade
+	if err := Convert(m, &upgrade); err != nil || upgrade.Spec.Type != v1alpha1.TypeRollback {
+		return nil, err
+	}
+	v, err := version.Parse(upgrade.Spec.Version)
+	return []version.Version{v}, err
 }
 
 // versionOf returns the kubelet's version of a Node, or the version of a

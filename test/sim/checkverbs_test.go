@@ -34,6 +34,7 @@ func (w *world) checkSnapshot(n *node, to string) {
 
 // checkKubelet checks promise 3, and promise 7 once more, when a kubelet starts.
 func (w *world) checkKubelet(n *node) {
+	w.checkDirection(n)
 	for _, other := range w.controlPlanes() {
 		if minor(other.staticPods) < minor(n.kubelet) {
 			w.broken("promise 3", "%s starts kubelet %s beside the apiserver %s of %s", n.name, n.kubelet, other.staticPods, other.name)

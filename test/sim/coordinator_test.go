@@ -89,6 +89,9 @@ func (w *world) startCoordinator(i int) {
 // source is what the source of images offers.
 func (w *world) source() fleet.Source {
 	offers := []fleet.Offer{w.offer(w.script.To)}
+	if w.script.has("take back") {
+		offers = append(offers, w.offer(w.script.From))
+	}
 	if w.offersNext {
 		offers = append(offers, w.offer(w.script.next()))
 	}
@@ -103,8 +106,11 @@ func (w *world) offer(version string) fleet.Offer {
 
 // digestOf returns the digest of the image that the source has.
 func (w *world) digestOf(version string) string {
-	if version == w.script.next() {
+	switch version {
+	case w.script.next():
 		return digest(3)
+	case w.script.From:
+		return digest(0)
 	}
 	return w.published
 }

@@ -37,7 +37,7 @@ func (w *world) settled() bool {
 		case v1alpha1.PhaseStopped:
 			stopped = true
 		}
-		waits = waits || nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting
+		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version)
 		if (w.held(n) != "" || w.shows(n) || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}
@@ -111,7 +111,7 @@ func (w *world) checkEnd() {
 			if nu := w.nodeUpgrade(n.name); nu != nil && !nu.Spec.Managed {
 				continue // it has left the pool
 			}
-			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {
+			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !w.script.has("take back") && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {
 				w.broken("liveness", "upgrade %s succeeded, and %s runs %s", u.Name, n.name, n.kubelet)
 			}
 		}

@@ -60,6 +60,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.has("leave pool") || s.has("abandon") { // a control plane
 			return
 		}
+	case v1alpha1.ReasonUpgradeInvalid: // no node has what is to be taken back
+		if s.has("take back") {
+			return
+		}
 	case v1alpha1.ReasonScheduleInvalid, v1alpha1.ReasonInsufficientTime: // so are the scripts' windows
 		return
 	case v1alpha1.ReasonEtcdQuorum:

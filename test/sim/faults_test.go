@@ -55,7 +55,7 @@ func (w *world) inject(f fault) {
 		w.injectHook(f)
 	case "leave pool", "switch node", "observe":
 		w.injectSwitch(f)
-	case "publish", "request patch", "request reboot", "retry", "approve", "budget":
+	case "publish", "request patch", "request reboot", "take back", "retry", "approve", "budget":
 		w.injectRequest(f)
 	case "join":
 		if name := fmt.Sprintf("w%d", len(w.nodes)+10); len(w.nodes) < 14 {

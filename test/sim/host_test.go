@@ -21,6 +21,7 @@ type hostOf struct {
 type verbArgs struct {
 	Version, URL, SHA256, Upgrade, Method, Command, Keyring string
 	GuardWithin                                             int64
+	Back                                                    bool
 }
 
 func args(r *verb.Request) (a verbArgs) {
@@ -106,6 +107,9 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 		}
 		n.installed[a.Version], n.keyrings[a.Version] = a.SHA256, a.Keyring
 	case verb.Kubeadm:
+		if older(a.Version, n.staticPods) {
+			n.w.broken("promise 3", "kubeadm of %s takes the static pods %s of %s back", a.Version, n.staticPods, n.name)
+		}
 		n.kubeadm, n.kubeadms = a.Version, n.kubeadms+1
 		n.w.checkKubeadmAgain(n)
 		if n.controlPlane {
@@ -118,7 +122,9 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 			return
 		}
 		n.armGuard(a)
-		n.active = a.Version
+		if n.active = a.Version; a.Back {
+			n.kubeadm = "" // its files are those of the former version
+		}
 	case verb.Restart:
 		if n.broken[a.Version] == imageNoMerge {
 			fail(v1alpha1.ReasonRestartFailed, "the image cannot be merged")

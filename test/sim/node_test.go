@@ -42,12 +42,13 @@ type node struct {
 	name, uid    string
 	controlPlane bool
 	labels       map[string]string
-	removed      bool // its Node was deleted for good
-	hasFiles     bool // its agent has taken it over
-	unmanaged    bool // the UpgradePolicy does not select it
-	managedOnce  bool // it did at some time
-	comesBack    bool // it is unmanaged for a while only
-	packages     bool // its Kubernetes comes from packages: active stands for them, and is not replaced
+	removed      bool   // its Node was deleted for good
+	hasFiles     bool   // its agent has taken it over
+	ran          string // the version of the kubelet that started last
+	unmanaged    bool   // the UpgradePolicy does not select it
+	managedOnce  bool   // it did at some time
+	comesBack    bool   // it is unmanaged for a while only
+	packages     bool   // its Kubernetes comes from packages: active stands for them, and is not replaced
 
 	// On the disk.
 	installed   map[string]string // version to digest

@@ -50,11 +50,17 @@ func (w *world) injectRequest(f fault) {
 			n.ask(&n.osReboot)
 		}
 		w.after(10*time.Second+f.For, "request reboot", func() { w.request("reboot", w.upgradeSpec("")) })
+	case "take back":
+		w.takeBack(f)
 	case "retry":
 		for _, u := range w.upgrades() {
 			if u.Status.Outcome == "" && w.anyStopped() {
 				spec := w.upgradeSpec(u.Spec.Version)
 				spec["retryOf"] = u.Name
+				if u.Spec.Type == v1alpha1.TypeRollback {
+					spec["type"], spec["reason"] = string(u.Spec.Type), u.Spec.Reason
+					delete(child(spec, "strategy"), "method")
+				}
 				w.request(u.Name+"-again", spec)
 				return
 			}

@@ -92,7 +92,7 @@ func newScript(seed uint64) script {
 	s.Faults = append(s.Faults, anySwitches(s)...)
 	s.Faults = append(s.Faults, anyDeaths(s)...)
 	anyTolerated(&s)
-	s.Faults = append(s.Faults, slices.Concat(anyEdits(s), anyPolicyFaults(s), anyDecisions(s), anyConditions(s))...)
+	s.Faults = append(s.Faults, slices.Concat(anyEdits(s), anyPolicyFaults(s), anyDecisions(s), anyConditions(s), anyRollbacks(s))...)
 	anyGates(&s)
 	anyHooks(&s)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })

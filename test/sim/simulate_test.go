@@ -94,7 +94,7 @@ func (w *world) join(name string, runs bool) {
 	if wrong := w.script.Broken[name]; wrong != "" {
 		n.broken[w.script.To] = wrong
 	}
-	labels := tree{"pool": n.labels["pool"]}
+	labels := tree{"pool": n.labels["pool"], "kubernetes.io/hostname": name}
 	if n.unmanaged {
 		labels["unmanaged"] = ""
 	}

@@ -54,6 +54,7 @@ type world struct {
 	lastHolder              map[string]string      // of each Lease
 	specChangedAt           map[string]time.Time   // when the spec of a NodeUpgrade changed
 	recreatedAt             time.Time              // when a ClusterUpgrade was created or deleted
+	rollbacks               []string               // versions that people asked to take nodes back to
 	begins                  int
 	repaired                bool
 

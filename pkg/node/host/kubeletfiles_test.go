@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 func TestSaveKubeletFiles(t *testing.T) {
@@ -55,6 +56,59 @@ func TestSaveKubeletFiles(t *testing.T) {
 	save("v1.34.4", "of another version")
 	if left, _ := filepath.Glob(l.At(host.Root, "state/saved*")); len(left) != 1 {
 		t.Errorf("old copies are left: %v", left)
+	}
+}
+
+// TestFormerKubeletFiles checks that the files of a former version are kept as long as its image is, and
+// that they come back.
+func TestFormerKubeletFiles(t *testing.T) {
+	l := newTree(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	upgrade := func(from, config string) {
+		t.Helper()
+		write(t, l, host.KubeletConfig, config)
+		_, err := l.SaveKubeletFiles(from)
+		must(err)
+		must(l.KeepKubeletFiles())
+	}
+	former := func() (versions []string) {
+		entries, err := filepath.Glob(l.At(host.Root, "state/former/*"))
+		must(err)
+		for _, e := range entries {
+			versions = append(versions, filepath.Base(e))
+		}
+		return versions
+	}
+	upgrade("v1.34.2", "of an image that is gone")
+	upgrade("v1.34.3", "of v1.34.3")
+	upgrade("v1.34.10", "of v1.34.10")
+	if diff := cmp.Diff([]string{"v1.34.10", "v1.34.3"}, former()); diff != "" {
+		t.Error(diff)
+	}
+	must(l.SetKubeadmDone(verb.KubeadmDone{Version: "v1.34.10"}))
+	must(l.RestoreKubeletFiles("v1.34.2"))
+	if done, err := l.KubeadmDone(); err != nil || done == nil || read(t, l, host.KubeletConfig) != "of v1.34.10" {
+		t.Errorf("files that were not kept came back: %v %v", done, err)
+	}
+	must(os.Chmod(l.At(host.KubeletConfig), 0o600))
+	must(l.RestoreKubeletFiles("v1.34.3"))
+	done, err := l.KubeadmDone()
+	if err != nil || done != nil || read(t, l, host.KubeletConfig) != "of v1.34.3" {
+		t.Errorf("kubeadm's record %v (%v), config %q; want none, and that of v1.34.3", done, err, read(t, l, host.KubeletConfig))
+	}
+	if info, err := os.Stat(l.At(host.KubeletConfig)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the file has changed: %v %v", info.Mode(), err)
+	}
+	must(l.KeepKubeletFiles()) // nothing was saved
+	must(os.Remove(l.At(host.ImagePath("v1.34.3", host.Architecture()))))
+	must(l.KeepKubeletFiles())
+	if diff := cmp.Diff([]string{"v1.34.10"}, former()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -148,7 +148,8 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")
 		}
 		m.blocked = rapid.Bool().Draw(t, "blocked")
-		if m.state.Step != v1alpha1.StepLastCheck {
+		looked := m.state.Step == v1alpha1.StepDetaching && len(m.volumes) == 0 || m.state.Step == v1alpha1.StepLastCheck
+		if !looked && m.state.Step.Info().Phase != v1alpha1.PhaseCommitted { // no volume comes after the look
 			m.volumes = rapid.SampledFrom([][]string{nil, nil, {"v"}}).Draw(t, "volumes")
 			m.volumesUnread = rapid.SampledFrom([]string{"", "", "silent"}).Draw(t, "they cannot be read")
 		}

@@ -130,6 +130,48 @@ func TestActivateTwice(t *testing.T) {
 	}
 }
 
+// TestActivateBack checks that a node which is taken back gets the kubelet's files of the former version,
+// and that the guard restores those of the version that it leaves.
+func TestActivateBack(t *testing.T) {
+	for name, back := range map[string]bool{"a Rollback": true, "an upgrade": false} {
+		t.Run(name, func(t *testing.T) {
+			l := node(t, "v1.34.4", relative("v1.34.4"))
+			if err := os.MkdirAll(l.At(host.Root, "state/former/v1.34.3"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, l, host.KubeletConfig, "of v1.34.4")
+			write(t, l, host.Root+"/state/former/v1.34.3/config.yaml", "of v1.34.3")
+			if err := l.SetKubeadmDone(verb.KubeadmDone{Version: "v1.34.4"}); err != nil {
+				t.Fatal(err)
+			}
+			a, want := args("v1.34.3"), "of v1.34.4"
+			if a.Back = back; back {
+				want = "of v1.34.3"
+			}
+			for range 2 {
+				if _, err := Activate(t.Context(), l, a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			config, err := os.ReadFile(l.At(host.KubeletConfig))
+			if err != nil || string(config) != want || linkTarget(t, l) != relative("v1.34.3") {
+				t.Errorf("config %q (%v), symlink %s; want %q", config, err, linkTarget(t, l), want)
+			}
+			if done, err := l.KubeadmDone(); err != nil || (done == nil) != back {
+				t.Errorf("kubeadm's record is %v (%v), and the node is taken back: %t", done, err, back)
+			}
+			guard, err := l.Guard()
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved, err := os.ReadFile(l.At(guard.Restore.Files[host.KubeletConfig]))
+			if err != nil || string(saved) != "of v1.34.4" {
+				t.Errorf("the guard would restore %q (%v)", saved, err)
+			}
+		})
+	}
+}
+
 // TestActivateAfterReboot checks that a call after the reboot does not record the new image as
 // the one to roll back to.
 func TestActivateAfterReboot(t *testing.T) {

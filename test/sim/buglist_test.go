@@ -224,4 +224,23 @@ var bugs = []bug{
 	{"the checks are not made again after a worker has failed", []edit{
 		{"pkg/cluster/plan/checks.go", "a.cluster.now.Sub(k.lastReport.At) < freshFor {", "(a.cluster.now.Sub(k.lastReport.At) < freshFor || a.survey.firstFailed != nil) {"},
 	}},
+	{"a version that was taken back comes again", []edit{
+		{"pkg/api/v1alpha1/upgradepolicy.go", "\t\tif taken.Version == version {", "\t\tif taken.Version == \"\" {"},
+	}},
+	{"an upgrade goes on that is being taken back", []edit{
+		{"pkg/cluster/plan/rollback.go", "\tif t.takenBackBy != nil {\n\t\treturn takenBackHold", "\tif t.takenBackBy != nil && t.Name == \"\" {\n\t\treturn takenBackHold"},
+		{"pkg/cluster/plan/rollback.go", "if t.takenBackBy != nil && !slices.ContainsFunc(r.nodes, atWork) {", "if t.takenBackBy != nil && len(r.nodes) == 0 && !slices.ContainsFunc(r.nodes, atWork) {"},
+		{"pkg/cluster/plan/queue.go", "\tcase t.back:\n\t\treturn -1\n", ""},
+	}},
+	{"kubeadm goes back, too", []edit{
+		{"pkg/api/v1alpha1/upgradetype.go", "return t == TypeReboot || t == TypeRollback", "return t == TypeReboot"},
+		{"pkg/cluster/plan/target.go", "return t.reboot || t.back", "return t.reboot"},
+	}},
+	{"a node that was taken back alone is not put on hold", []edit{
+		{"pkg/node/machine/observation.go", "return o.Spec.HoldAfter && s.Follows(o.Spec) && !o.Node.OnHold", "return false"},
+	}},
+	{"a kubelet goes back a minor", []edit{
+		{"pkg/cluster/plan/rollback.go", "return t.back && known(t.to) && t.to.SameLine(v) && t.to.Less(v)", "return t.back && known(t.to) && t.to.Less(v)"},
+		{"pkg/version/skew.go", "if !from.SameLine(to) {", "if from.Major != to.Major {"},
+	}},
 }

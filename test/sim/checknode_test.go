@@ -46,6 +46,9 @@ func (w *world) checkUncordon(a *agentProgram) {
 	if v := n.busy(); v != "" {
 		w.broken("verified", "%s is uncordoned while %s runs", n.name, v)
 	}
+	if nu := a.knows(); step.Step == v1alpha1.StepUncordoning && nu != nil && nu.Spec.HoldAfter && step.Follows(nu.Spec) && !w.isOnHold(n) {
+		w.broken("hold", "%s was taken back alone, and is uncordoned without the hold label", n.name)
+	}
 	abortedLong := step.Step == v1alpha1.StepAborting && w.now().Sub(step.Since) >= 10*time.Minute
 	known := w.now().Sub(n.changedAt) > grace || n.verified != n.merged // what upgrades do, agents know at once
 	if w.now().Sub(w.apiDownUntil) < grace {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 )
 
 // What people hold does not begin: by suspend, the hold label, an approval that is missing,
@@ -85,6 +86,7 @@ func (w *world) checkTakes(a *agentProgram) {
 		w.broken("managed", "%s takes a slot, and nodes are only observed", n.name)
 	}
 	w.checkFailedBefore(a)
+	w.checkTaken(a)
 }
 
 // checkOneUpgrade checks that a node does not begin while another one works for another upgrade,
@@ -128,10 +130,14 @@ type checked struct {
 	blocks bool
 }
 
-// check is what preflight finds.
-func (w *world) check(by *coordinatorProgram) []v1alpha1.Finding {
-	w.checks = append(w.checks, checked{w.now(), by, len(w.findings) > 0})
-	return w.findings
+// check is what preflight finds: what the script says, and that the version is blocked.
+func (w *world) check(by *coordinatorProgram, f preflight.Facts) []v1alpha1.Finding {
+	found := w.findings
+	if f.Blocked != nil && !f.Upgrade.Spec.Ignores(preflight.VersionBlocked) {
+		found = append(slices.Clone(found), v1alpha1.Finding{ID: preflight.VersionBlocked, Level: v1alpha1.LevelBlock, Message: f.Blocked.Reason})
+	}
+	w.checks = append(w.checks, checked{w.now(), by, len(found) > 0})
+	return found
 }
 
 // reportFresh is how long a report of the checks may be used.

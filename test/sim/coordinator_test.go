@@ -41,7 +41,7 @@ func (w *world) startCoordinator(i int) {
 	var err error
 	c.steps, err = coordinator.NewDriver(coordinator.Clients{
 		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config, AskGate: w.answer,
-		Check: func(preflight.Facts) []v1alpha1.Finding { return w.check(c) },
+		Check: func(f preflight.Facts) []v1alpha1.Finding { return w.check(c, f) },
 	})
 	if err != nil {
 		panic(err)

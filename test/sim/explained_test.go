@@ -60,7 +60,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.has("leave pool") || s.has("abandon") { // a control plane
 			return
 		}
-	case v1alpha1.ReasonUpgradeInvalid: // no node has what is to be taken back
+	case v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPreflight: // no node has what is to be taken back; what was is asked for again
 		if s.has("take back") {
 			return
 		}
@@ -71,7 +71,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return
 		}
 	case v1alpha1.ReasonUnsupported:
-		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") || s.has("abandon") {
+		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") || s.has("abandon") || s.has("delete node") || s.has("replace node") {
 			return // no node is left
 		}
 	case v1alpha1.ReasonExternalGateUnknown: // nothing answers, or the policy lacks what a group names

@@ -5,7 +5,11 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 )
 
 // anyRollbacks returns Rollbacks that people ask for, in one seed of five: of all nodes or of one,
@@ -62,18 +66,33 @@ func (w *world) checkDirection(n *node) {
 	}
 }
 
-// checkTakenBack checks that nothing automatic brings a version that was taken back before: as the
-// policy's status had it when the coordinator planned last.
-func (w *world) checkTakenBack(created *v1alpha1.ClusterUpgrade) {
-	policy := w.livePolicy()
-	if policy == nil || created.Spec.Version == "" || w.script.has("delete policy") {
+// checkTaken checks that no node begins with a version that is being taken back, or was, unless a person
+// has asked for it since.
+func (w *world) checkTaken(a *agentProgram) {
+	u := w.upgradeOf(a)
+	if u == nil || u.Spec.Type == v1alpha1.TypeRollback || u.Spec.Version == "" || u.Spec.Ignores(preflight.VersionBlocked) {
 		return
 	}
-	for _, taken := range policy.Status.TakenBack {
-		if taken.Version == created.Spec.Version && w.now().Sub(taken.Time.Time) > grace {
-			w.broken("taken back", "the coordinator creates %s, and %s took %s back", created.Name, taken.Upgrade.Name, taken.Version)
+	for _, back := range w.upgrades() {
+		taken := back.Spec.Type == v1alpha1.TypeRollback && older(back.Spec.Version, u.Spec.Version) && minor(back.Spec.Version) == minor(u.Spec.Version)
+		if taken && back.Status.Outcome == "" && !back.Spec.Suspend && (back.Spec.Approved.Upgrade || back.Spec.Strategy.Approval != v1alpha1.ApprovalRequired) && !back.CreationTimestamp.Before(&u.CreationTimestamp) &&
+			w.decidedSince(back.CreationTimestamp.Add(time.Second), a) {
+			w.broken("taken back", "%s takes a slot for upgrade %s, and %s takes %s back", a.node.name, u.Name, back.Name, u.Spec.Version)
 		}
 	}
+	if policy := w.livePolicy(); policy != nil {
+		for _, taken := range policy.Status.TakenBack {
+			if taken.Version == u.Spec.Version && w.decidedSince(taken.Time.Add(time.Second), a) {
+				w.broken("taken back", "%s takes a slot for upgrade %s, and %s took %s back", a.node.name, u.Name, taken.Upgrade.Name, taken.Version)
+			}
+		}
+	}
+}
+
+// isOnHold reports whether the Node has the hold label.
+func (w *world) isOnHold(n *node) bool {
+	object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})
+	return object != nil && plan.HoldLabelGate(object.Labels).Holds()
 }
 
 // isTakenBack reports whether a version was taken back: a node that is behind it waits until a person

@@ -165,7 +165,8 @@ func (t *target) begun(r *reading) bool {
 
 // cannotProceed reports whether the upgrade can neither begin nor continue for now, so
 // that others go before it: it cannot be triggered, people hold all of it before it has
-// begun, or the remaining nodes may never be upgraded, or not before a person acts.
+// begun, its nodes are gone, or the remaining ones may never be upgraded, or not before a
+// person acts.
 func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := t.peopleHold(r.now); hold.Holds() {
@@ -177,7 +178,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 		wake.at(trial.hold.Until)
 		return true
 	}
-	if trial.cannotSoak(r) {
+	if trial.cannotSoak(r) || noNode(r, trial).Holds() {
 		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.snapshot.Schedules)

@@ -155,6 +155,8 @@ func (p *planner) summary() fleet.Hold {
 	switch {
 	case p.cluster.target.hold.Holds():
 		return p.cluster.target.hold
+	case p.cluster.total == 0:
+		return noNode(p.cluster.reading, p.cluster.target)
 	case p.survey.failed != nil:
 		return failure(p.survey.failed)
 	case p.survey.lost != nil:

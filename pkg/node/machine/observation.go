@@ -236,6 +236,13 @@ func holdDue(s State, o Observation) bool {
 	return o.Spec.HoldAfter && s.Follows(o.Spec) && !o.Node.OnHold
 }
 
+// holdMissed reports whether the node was taken back alone and is not on hold, as its attempt was aborted
+// after the activation. A person who has removed the label since is not overruled.
+func holdMissed(s State, o Observation) bool {
+	uncordoned := slices.ContainsFunc(s.Steps, func(t StepTime) bool { return t.Step == v1alpha1.StepUncordoning })
+	return holdDue(s, o) && s.From != o.Node.KubeletVersion && !uncordoned
+}
+
 // withdrawn reports whether the node is no longer released for its upgrade.
 func withdrawn(s State, o Observation) bool {
 	return !s.Follows(o.Spec) || !o.Spec.Release.Granted()

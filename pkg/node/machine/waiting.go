@@ -34,7 +34,12 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 	case o.Spec.Upgrade == nil:
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is requested")
 	case done(s, o):
-		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
+		missed := holdMissed(s, o)
+		s, a := idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
+		if missed {
+			a = actionOf(DoHold)
+		}
+		return s, a
 	case !Staged(o):
 		return staging(s, o)
 	case !Pulled(o):

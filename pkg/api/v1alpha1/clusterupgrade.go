@@ -39,7 +39,7 @@ type ClusterUpgrade struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type == 'Reboot')",message="is needed, such as v1.34.4, unless type is Reboot",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || self.type != 'Reboot'",message="must be absent where type is Reboot",fieldPath=".version"
-// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Rollback' || (has(self.reason) && self.reason.trim() != ”)",message="is needed where type is Rollback",fieldPath=".reason"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Rollback' || (has(self.reason) && self.reason.trim().size() > 0)",message="is needed where type is Rollback",fieldPath=".reason"
 // +kubebuilder:validation:XValidation:rule="has(self.version) == has(oldSelf.version) && (!has(self.version) || self.version == oldSelf.version)",message="cannot be changed, as its images are fixed at the trigger; create another ClusterUpgrade",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".type"
 // +kubebuilder:validation:XValidation:rule="has(self.nodeSelector) == has(oldSelf.nodeSelector) && (!has(self.nodeSelector) || self.nodeSelector == oldSelf.nodeSelector)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".nodeSelector"

@@ -34,10 +34,10 @@ func anyRollbacks(s script) (list []fault) {
 }
 
 // takeBack requests a Rollback: of one node, or of all, to the version that the script begins with; or
-// to the one that it brings, where the next patch may have come.
+// to the one that it brings, where the next patch may have come. To another minor it is a slip.
 func (w *world) takeBack(f fault) {
 	to := w.script.From
-	if f.After || minor(w.script.From) != minor(w.script.To) {
+	if f.After || minor(w.script.From) != minor(w.script.To) && f.Number%2 == 0 {
 		to = w.script.To
 	}
 	spec := w.upgradeSpec(to)

@@ -40,6 +40,12 @@ func versionScenes() []scene {
 		{check: "version-blocked", name: "it is", alter: func(f *preflight.Facts) {
 			f.Blocked = &v1alpha1.BlockedVersion{Version: f.Upgrade.Spec.Version, Reason: "CVE-2026-1"}
 		}, want: []string{"Block version-blocked UpgradePolicy/cluster"}},
+		{check: "version-blocked", name: "another version is", alter: func(f *preflight.Facts) {
+			f.Policy.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.9", Reason: "another"}}
+		}},
+		{check: "version-downgrade", name: "a Rollback, which takes back only kubelets", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.Type, f.Upgrade.Spec.Version = v1alpha1.TypeRollback, "v1.34.3"
+		}},
 		{check: "version-kubelet-skew", name: "a kubelet that would be four minors older", alter: kubelet("worker-2", "v1.31.9"),
 			want: []string{"Block version-kubelet-skew Node/worker-2"}},
 		{check: "version-kubelet-skew", name: "the same on a node that is not ours", alter: func(f *preflight.Facts) {

@@ -9,7 +9,7 @@
 //     not expected to be done before they close; nor while another program may
 //     reboot nodes.
 //   - No kubelet becomes newer than an apiserver; no minor is skipped; nothing is
-//     downgraded.
+//     downgraded, but that a Rollback takes kubelets back to a former patch of their minor.
 //   - No node begins before preflight has a current report, or while that blocks
 //     it; and none takes the last ready backend of a webhook that can block
 //     requests out of service.

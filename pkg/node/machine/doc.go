@@ -27,6 +27,11 @@
 //	Waiting → Locking → Cordoning → Draining → LastCheck →
 //	Rebooting → Verifying → Settling → Uncordoning → Observing → Unlocking → Idle
 //
+// An upgrade of type Rollback, to a former patch, in which kubeadm does not run:
+//
+//	Waiting → Locking → Cordoning → Draining → LastCheck → Activating →
+//	Rebooting → Verifying → Settling → Uncordoning → Observing → Unlocking → Idle
+//
 // Observing is skipped unless minReadySeconds is set. Where volumesDetachedSeconds is set,
 // Detaching stands between Draining and LastCheck.
 //
@@ -61,6 +66,7 @@
 //   - A SoftReboot drains the node as a reboot does. If the host cannot do it, the operating
 //     system asks for a reboot, the soft reboot does not happen, or it does not merge the
 //     image, the node reboots.
+//   - A node that is taken back alone has the hold label before it is uncordoned.
 //   - A Reboot changes no version, and reboots a node once. It also reboots a node without a
 //     sysext image of Kubernetes, where nothing of systemd-sysupdate is ever touched.
 //   - Each step is recognised from the observation. After a crash of the agent or a power

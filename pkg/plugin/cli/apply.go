@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,9 @@ type apply struct {
 	yes, detach         bool
 }
 
+// dryRunOfPlan is what --dry-run means where a plan is made first.
+const dryRunOfPlan = "Must be none, client (check and plan, but send nothing) or server (also let the API server validate the object without storing it)."
+
 func newApply(p *program) *cobra.Command {
 	a := &apply{program: p}
 	cmd := &cobra.Command{
@@ -76,7 +80,7 @@ a person to continue; 4 --timeout was exceeded.`,
 	a.output.addTo(cmd)
 	a.dryRun.addTo(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("dry-run").Usage = "Must be none, client (check and plan, but send nothing) or server (also let the API server validate the object without storing it)."
+	flags.Lookup("dry-run").Usage = dryRunOfPlan
 	flags.Lookup("output").Usage = "Print the ClusterUpgrade as json, yaml, name, … and do not follow the upgrade; wide: a plan with more columns."
 	a.addRequestFlags(cmd)
 	return cmd
@@ -86,6 +90,7 @@ a person to continue; 4 --timeout was exceeded.`,
 func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&a.yes, "yes", "y", false, "Do not ask for confirmation.")
+	flags.StringVar(&a.request.Reason, "reason", "", "Why, for people who read the record.")
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
@@ -103,7 +108,7 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 // noteGiven notes the version, and the flags that an upgrade which exists may contradict.
 func (a *apply) noteGiven(cmd *cobra.Command, version string) {
 	a.request.Version = version
-	for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check", "ignore-gate"} {
+	for _, name := range []string{"start-time", "max-unavailable", "method", "reason", "ignore-windows", "ignore-check", "ignore-gate"} {
 		if cmd.Flags().Changed(name) {
 			a.request.Flags = append(a.request.Flags, "--"+name)
 		}
@@ -122,9 +127,10 @@ var maxUnavailable = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 
 // readFlags checks the arguments, and fills the request. Times are in that zone.
 func (a *apply) readFlags(in *time.Location) error {
-	if err := request.CheckVersion(a.request.Version); err != nil {
+	if err := cmp.Or(a.request.Check(), checkLength("reason", a.request.Reason)); err != nil {
 		return err
 	}
+	a.request.Reason = strings.TrimSpace(a.request.Reason)
 	switch r := a.request; {
 	case a.timeout.limit > 0 && a.detach:
 		return errors.New("--timeout limits following: leave out --detach, or --timeout")
@@ -246,7 +252,7 @@ func (p proposal) refusal() error {
 // propose shows what would happen, and refuses or asks. If there is nothing to do, it
 // says so.
 func (a *apply) propose(ctx context.Context, p proposal, in *time.Location) error {
-	if err := a.show(p.supposed, p.decided, p.upgrade.Name, in); err != nil {
+	if err := a.show(p, in); err != nil {
 		return err
 	}
 	if err := p.refusal(); err != nil {
@@ -266,7 +272,7 @@ func (a *apply) propose(ctx context.Context, p proposal, in *time.Location) erro
 const mostRows = 20
 
 // show writes findings and plan for people. With -o, only the object is printed.
-func (a *apply) show(s fleet.Snapshot, decided plan.Plan, name string, in *time.Location) error {
+func (a *apply) show(p proposal, in *time.Location) error {
 	if !a.forPeople() {
 		return nil
 	}
@@ -275,11 +281,11 @@ func (a *apply) show(s fleet.Snapshot, decided plan.Plan, name string, in *time.
 	if _, _, terminal := a.terminal(); terminal && !options.Wide {
 		options.Rows = mostRows // so that question and plan are on one screen
 	}
-	upgrade := view.NewUpgrade(request.Planned(s, decided))
+	upgrade := view.NewUpgrade(request.Planned(p.supposed, p.decided))
 	if upgrade != nil {
-		upgrade.Name = name
+		upgrade.Name, upgrade.Rollback = p.upgrade.Name, view.NewRollback(p.shot.Snapshot, p.upgrade, p.decided)
 	}
-	_, err := io.WriteString(a.drawn, render.Plan(decided, upgrade, options)+"\n")
+	_, err := io.WriteString(a.drawn, render.Plan(p.decided, upgrade, options)+"\n")
 	return err
 }
 
@@ -337,7 +343,11 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	if a.yes {
 		return nil
 	}
-	return a.question(ctx, fmt.Sprintf("Upgrade %s to %s?", nodesToGo(decided), u.Spec.Version), "nothing was changed")
+	question := fmt.Sprintf("Upgrade %s to %s?", nodesToGo(decided), u.Spec.Version)
+	if a.request.Back != nil {
+		question = fmt.Sprintf("Take %s back to %s?", nodesToGo(decided), u.Spec.Version)
+	}
+	return a.question(ctx, question, "nothing was changed")
 }
 
 // question asks a question on the terminal. It returns nil for a yes, and otherwise an error

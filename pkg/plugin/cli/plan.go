@@ -194,7 +194,11 @@ func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in
 	if n.filter.selector != nil {
 		options.Selector, options.Shows = n.filter.text, shown
 	}
-	upgrade := view.NewUpgrade(request.Planned(s, decided))
+	planned := request.Planned(s, decided)
+	upgrade := view.NewUpgrade(planned)
+	if upgrade != nil {
+		upgrade.Rollback = view.NewRollback(s, planned, decided)
+	}
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
 		upgrade.Name = decided.Version + " (not requested yet)"
 	}

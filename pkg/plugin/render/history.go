@@ -45,6 +45,7 @@ func HistoryPage(e view.Ended, o Options) string {
 	if e.RequestedBy != "" {
 		lines = append(lines, titled("Requested:", cell{"by " + e.RequestedBy, plain}))
 	}
+	lines = append(lines, requestRows(e.RequestReason)...)
 	for _, line := range peopleLines(e.People) {
 		lines = append(lines, titled("", cell{line, plain}))
 	}

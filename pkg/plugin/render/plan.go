@@ -56,10 +56,12 @@ func planRows(p plan.Plan, o Options) (rows []planRow) {
 
 // planHead returns the lines above the table.
 func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
-	var rows [][2]cell
+	rows := takenBackRows(takenBefore(p), o)
 	switch {
 	case upgrade != nil:
 		rows = append(rows, titled("Upgrade:", cell{upgrade.Name + ", " + path(*upgrade), bold}))
+		rows = append(rows, requestRows(upgrade.RequestReason)...)
+		rows = append(rows, rollbackRows(upgrade.Rollback)...)
 		if why := o.why(upgrade.Reason, upgrade.Message, nil); why != "" {
 			rows = append(rows, titled("", cell{why, upgradeColor(*upgrade)}))
 		}

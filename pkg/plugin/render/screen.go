@@ -24,7 +24,7 @@ func Screen(s view.Status, o Options) string {
 	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
 	shown := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return o.Shows != nil && !o.Shows(n.Name) })
 	rows = append(rows, o.shownRows(len(shown), len(s.Nodes))...)
-	text := o.titles(problemRows(s.Problems, o)) + o.titles(headline(s, o)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
+	text := o.titles(problemRows(s.Problems, o)) + o.titles(append(takenBack(s, o), headline(s, o)...)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
 	if len(shown) > 0 {
 		text += "\n" + nodeTable(shown, s.Upgrade, o)
 	}
@@ -54,6 +54,14 @@ func (o Options) titles(rows [][2]cell) string {
 
 func titled(title string, text cell) [2]cell { return [2]cell{{text: title}, text} }
 
+// takenBack returns the lines about versions that were taken back.
+func takenBack(s view.Status, o Options) [][2]cell {
+	if s.Policy == nil {
+		return nil
+	}
+	return takenBackRows(s.Policy.TakenBack, o)
+}
+
 // headline returns the lines about the active upgrade, or the last one.
 func headline(s view.Status, o Options) [][2]cell {
 	if s.Upgrade == nil {
@@ -77,7 +85,7 @@ func headline(s view.Status, o Options) [][2]cell {
 	for _, line := range peopleLines(u.People) {
 		text += ", " + line
 	}
-	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
+	rows := append([][2]cell{titled("Upgrade:", cell{text, bold})}, requestRows(u.RequestReason)...)
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
 	}

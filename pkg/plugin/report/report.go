@@ -47,6 +47,7 @@ type Upgrade struct {
 	To             string               `json:"to,omitempty"`
 	RequestedBy    string               `json:"requestedBy,omitempty"`
 	RequestedTime  *time.Time           `json:"requestedTime,omitempty"`
+	RequestReason  string               `json:"requestReason,omitempty"`
 	Changed        bool                 `json:"changed,omitempty"`
 	ChangedBy      string               `json:"changedBy,omitempty"`
 	ApprovedBy     string               `json:"approvedBy,omitempty"`
@@ -264,8 +265,8 @@ func (b *builder) addUpgrade() {
 func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 	b.report.Upgrade = Upgrade{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
-		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy),
-		Changed:     r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
+		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason,
+		Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
 		StartTime: instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: instant(&r.CompletionTime),
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
@@ -290,7 +291,7 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.Upgrade = Upgrade{
 		Name: u.Name, UID: string(u.UID), Type: plan.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		RequestedTime: instant(&u.CreationTimestamp), ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
+		RequestedTime: instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
 		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
 		StartTime: cmp.Or(instant(u.Status.TriggerTime), instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
 		EndTime: instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,

@@ -113,7 +113,9 @@ func SupposeVersion(s fleet.Snapshot, text string, at time.Time) (_ fleet.Snapsh
 	}
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: to.String()}}
 	queue := queueOf(s, at)
-	existing := slices.IndexFunc(queue, func(one plan.Queued) bool { return one.Spec.Version == to.String() })
+	existing := slices.IndexFunc(queue, func(one plan.Queued) bool {
+		return one.Spec.Version == to.String() && !isRollback(one.ClusterUpgrade)
+	})
 	if existing >= 0 {
 		u = queue[existing].ClusterUpgrade
 	}
@@ -164,8 +166,9 @@ func queueOf(s fleet.Snapshot, at time.Time) []plan.Queued {
 
 // before returns the upgrades that end before it is the turn of u, in their order. It
 // lets the planner choose the active upgrade again and again, each time as if the
-// last one had succeeded. u need not exist yet; the one that u retries is left out.
+// last one had succeeded. u need not exist yet; what u retries, or takes back, is left out.
 func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []*v1alpha1.ClusterUpgrade) {
+	s = withoutTaken(s, u)
 	uid := u.UID
 	if uid == "" {
 		created := at
@@ -209,7 +212,7 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 // it in the queue: it could not begin once it is its turn.
 func RefuseDowngrade(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) error {
 	to, err := version.Parse(u.Spec.Version)
-	if err != nil {
+	if err != nil || isRollback(u) {
 		return err
 	}
 	first, newest := highest(before(s, u, at))
@@ -249,7 +252,10 @@ func Queue(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (notes []
 	}
 	for _, first := range before(s, u, at) {
 		state := "has not ended"
-		if first.Spec.Suspend {
+		switch {
+		case isRollback(u) && !isRollback(first):
+			state = "is at work on a node"
+		case first.Spec.Suspend:
 			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` resumes it)", first.Name)
 		}
 		notes = append(notes, fmt.Sprintf("ClusterUpgrade %s %s and comes before it; this plan %s.", first.Name, state, startNote(s, u, at)))

@@ -33,7 +33,7 @@ func Refuse(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrade) err
 // refuseStep refuses a step that Kubernetes does not allow.
 func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(u.Spec.Version)
-	if err != nil {
+	if err != nil || isRollback(u) { // Back has been checked
 		return err
 	}
 	for _, server := range s.APIServers {
@@ -49,7 +49,11 @@ func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 		case version.RuleSkippedMinor:
 			return fmt.Errorf("from %s to %s skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v%d.%d` first", from, to, from.Major, from.Minor+1)
 		case version.RuleDowngrade:
-			return fmt.Errorf("the cluster runs %s, and Kubernetes cannot be downgraded to %s; `kubectl upgrade releases` lists what is available", from, to)
+			next := "`kubectl upgrade releases` lists what is available"
+			if from.SameLine(to) {
+				next = fmt.Sprintf("`kubectl upgrade rollback --all --to %s --reason TEXT` takes only kubelets back", to)
+			}
+			return fmt.Errorf("the cluster runs %s, and Kubernetes cannot be downgraded to %s; %s", from, to, next)
 		}
 		return fmt.Errorf("%w; `kubectl upgrade releases` lists what is available", refused)
 	}
@@ -78,10 +82,14 @@ func refuseTrigger(decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 		return nil
 	}
 	reason, message := status.Explain()
-	if reason == v1alpha1.ReasonNotOffered {
+	if reason == v1alpha1.ReasonNotOffered && !isRollback(u) {
 		return fmt.Errorf("%s; `kubectl upgrade releases` lists what is available", message)
 	}
-	return fmt.Errorf("the coordinator would not begin with it: %s: %s; `kubectl upgrade plan %s` shows more", reason, message, u.Spec.Version)
+	problem := fmt.Sprintf("the coordinator would not begin with it: %s: %s", reason, message)
+	if isRollback(u) {
+		return errors.New(problem)
+	}
+	return fmt.Errorf("%s; `kubectl upgrade plan %s` shows more", problem, u.Spec.Version)
 }
 
 // refuseFindings refuses what a check blocks and --ignore-check does not name.
@@ -115,7 +123,11 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 	if slices.ContainsFunc(ids, func(id string) bool { return !preflight.Ignorable(id) }) {
 		return errors.New(what)
 	}
-	return fmt.Errorf("%s, or ignore it: `kubectl upgrade apply %s --ignore-check %s`", what, u.Spec.Version, strings.Join(ids, ","))
+	ignore := "--ignore-check " + strings.Join(ids, ",")
+	if isRollback(u) {
+		return fmt.Errorf("%s, or ignore it: add %s", what, ignore)
+	}
+	return fmt.Errorf("%s, or ignore it: `kubectl upgrade apply %s %s`", what, u.Spec.Version, ignore)
 }
 
 // refuseFreeze refuses an exclusion that holds for every node when the upgrade could

@@ -16,10 +16,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Upgrade is a request for an upgrade: the arguments of `kubectl upgrade apply`. An
-// empty field leaves the choice to the UpgradePolicy.
+// Upgrade is a request for an upgrade: the arguments of `kubectl upgrade apply`, or with Back of
+// `kubectl upgrade rollback`. An empty field leaves the choice to the UpgradePolicy.
 type Upgrade struct {
-	Version        string     // a release such as v1.35.4, or a minor such as v1.35
+	Version        string     // a release such as v1.35.4, or a minor such as v1.35; with Back a release, or empty
+	Back           *Back      // nil: nothing is taken back
+	Reason         string     // why it is requested
 	StartTime      *time.Time // nil: at once
 	MaxUnavailable string     // a number, or a percentage
 	Method         string
@@ -35,7 +37,7 @@ type Upgrade struct {
 func (r Upgrade) Existing(s fleet.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	for _, u := range queueOf(s, at) {
 		switch failed := hasFailed(u.ClusterUpgrade); {
-		case u.Spec.Version != to.String() || failed && u.RetriedBy != nil:
+		case u.Spec.Version != to.String() || !r.isLike(s, u.ClusterUpgrade) || failed && u.RetriedBy != nil:
 		case r.Retry && failed:
 			return nil, nil
 		case r.Retry && u.Spec.RetryOf == "":
@@ -60,6 +62,7 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--start-time":      r.StartTime == nil || spec.StartTime != nil && spec.StartTime.Time.Equal(*r.StartTime),
 		"--max-unavailable": r.MaxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(r.MaxUnavailable),
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
+		"--reason":          r.Reason == spec.Reason,
 		"--ignore-windows":  r.IgnoreWindows == spec.IgnoreWindows,
 		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
 		"--ignore-gate":     !slices.ContainsFunc(r.IgnoreGates, func(g v1alpha1.IgnoredGate) bool { return !spec.IgnoresGate(g.Name) }),
@@ -93,7 +96,7 @@ func (r Upgrade) Object(s fleet.Snapshot, to version.Version, at time.Time) (*v1
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
+			Version: to.String(), Reason: r.Reason, IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
 			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(r.Method)},
 		},
 	}
@@ -104,15 +107,17 @@ func (r Upgrade) Object(s fleet.Snapshot, to version.Version, at time.Time) (*v1
 		limit := intstr.Parse(r.MaxUnavailable)
 		u.Spec.Strategy.MaxUnavailable = &limit
 	}
-	var err error
-	u.Spec.RetryOf, err = r.retryOf(s, to, at)
+	err := r.takeBack(s, u, to)
+	if err == nil {
+		u.Spec.RetryOf, err = r.retryOf(s, u, to, at)
+	}
 	return u, err
 }
 
 // retryOf returns the name of the failed upgrade whose place the request takes.
 // Empty: nothing failed.
-func (r Upgrade) retryOf(s fleet.Snapshot, to version.Version, at time.Time) (string, error) {
-	if queue := queueOf(s, at); len(queue) > 0 && hasFailed(queue[0].ClusterUpgrade) {
+func (r Upgrade) retryOf(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version, at time.Time) (string, error) {
+	if queue := queueOf(withoutTaken(s, u), at); len(queue) > 0 && hasFailed(queue[0].ClusterUpgrade) {
 		active := queue[0]
 		if r.Retry {
 			return active.Name, nil
@@ -120,7 +125,7 @@ func (r Upgrade) retryOf(s fleet.Snapshot, to version.Version, at time.Time) (st
 		_, message := active.Status.Explain()
 		return "", fmt.Errorf("ClusterUpgrade %s has failed (%s) and is still active, so this one would wait behind it: fix that, or add --retry to replace it", active.Name, message)
 	}
-	last := lastTo(s.Upgrades, to)
+	last := r.lastTo(s, to)
 	switch failed := last != nil && (last.Status.Outcome == v1alpha1.OutcomeFailed || last.Status.Outcome == v1alpha1.OutcomeRolledBack); {
 	case last != nil && r.Retry && hookFailed(s.Policy, last):
 		return last.Name, nil
@@ -153,12 +158,12 @@ func hookFailed(policy *v1alpha1.UpgradePolicy, u *v1alpha1.ClusterUpgrade) bool
 	})
 }
 
-// lastTo returns the upgrade to that version that ended last. Nil: there is none.
-func lastTo(upgrades []v1alpha1.ClusterUpgrade, to version.Version) *v1alpha1.ClusterUpgrade {
+// lastTo returns the upgrade like this one to that version that ended last. Nil: there is none.
+func (r Upgrade) lastTo(s fleet.Snapshot, to version.Version) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade
-	for i := range upgrades {
-		u := &upgrades[i]
-		if u.Spec.Version == to.String() && u.Status.Outcome != "" && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+	for i := range s.Upgrades {
+		u := &s.Upgrades[i]
+		if u.Spec.Version == to.String() && r.isLike(s, u) && u.Status.Outcome != "" && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
 			last = u
 		}
 	}
@@ -199,6 +204,9 @@ func parse(text string) (version.Version, error) {
 // note about the patch. A minor for which there is an unfinished upgrade is that
 // upgrade's patch: it was chosen when that was created.
 func (r Upgrade) Target(s fleet.Snapshot, at time.Time) (to version.Version, note string, err error) {
+	if r.Back != nil {
+		return r.former(s, at)
+	}
 	u := unfinishedTo(s, r.Version, r.Retry, at)
 	if u == nil {
 		return resolve(s, r.Version)
@@ -221,7 +229,7 @@ func unfinishedTo(s fleet.Snapshot, text string, retry bool, at time.Time) (foun
 	var highest version.Version
 	for _, u := range queueOf(s, at) {
 		to, err := version.Parse(u.Spec.Version)
-		counts := err == nil && to.Line() == "v1."+m[1] && to.Pre == "" && (!retry || !hasFailed(u.ClusterUpgrade))
+		counts := err == nil && !isRollback(u.ClusterUpgrade) && to.Line() == "v1."+m[1] && to.Pre == "" && (!retry || !hasFailed(u.ClusterUpgrade))
 		if counts && !to.Less(highest) {
 			found, highest = u.ClusterUpgrade, to
 		}

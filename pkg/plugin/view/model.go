@@ -47,9 +47,13 @@ type Upgrade struct {
 	Message        string               `json:"message,omitempty"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// RequestReason is why it was requested, if that was given.
+	RequestReason string `json:"requestReason,omitempty"`
 	People
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
+	// Rollback is what else one of that type does, where the plan is shown.
+	Rollback *Rollback `json:"-"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }
@@ -169,6 +173,9 @@ type Policy struct {
 	// AutomaticHeld is why the next automatic upgrade waits, where that is no problem: for
 	// minIntervalSeconds.
 	AutomaticHeld *Problem `json:"automaticHeld,omitempty"`
+	// TakenBack are versions that Rollbacks have taken back, while nodes run an older patch of
+	// their minor.
+	TakenBack []TakenBack `json:"takenBack,omitempty"`
 	// Problems are why the policy, or the source, cannot be understood.
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -235,6 +242,8 @@ type Ended struct {
 	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// RequestReason is why it was requested, if that was given.
+	RequestReason string `json:"requestReason,omitempty"`
 	People
 	// RetryOf is the failed upgrade whose place it took.
 	RetryOf      string                  `json:"retryOf,omitempty"`

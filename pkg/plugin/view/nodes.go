@@ -112,7 +112,7 @@ func NewProgress(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Pla
 // and how often it is done with that before its last.
 func passes(have v1alpha1.NodeVersions, u *v1alpha1.ClusterUpgrade) (all, done int) {
 	switch {
-	case have.ControlPlane == "" || u.Spec.Version == "":
+	case have.ControlPlane == "", u.Spec.Version == "", plan.TypeOf(u) == v1alpha1.TypeRollback:
 		return 1, 0
 	case version.AtLeast(have.Kubeadm, u.Spec.Version):
 		return 2, 1
@@ -131,7 +131,11 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	}
 	ordered := isFor(nodeUpgrade.Spec.Upgrade, u)
 	upToDate := ordered
-	if u.Spec.Version != "" {
+	switch {
+	case u.Spec.Version == "":
+	case plan.TypeOf(u) == v1alpha1.TypeRollback:
+		upToDate = version.AtLeast(u.Spec.Version, nodeUpgrade.Status.Versions.Kubelet)
+	default:
 		upToDate = version.AtLeast(nodeUpgrade.Status.Versions.Kubelet, u.Spec.Version) && one.PassesDone == one.Passes-1
 	}
 	if upToDate {

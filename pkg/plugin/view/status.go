@@ -27,6 +27,13 @@ func NewStatus(s fleet.Snapshot, now time.Time) Status {
 		v.Policy = policyOf(s.Policy)
 	}
 	v.Nodes, v.Unmanaged = NewNodes(s)
+	if v.Policy != nil {
+		var kubelets []string
+		for _, n := range v.Nodes {
+			kubelets = append(kubelets, n.Kubelet)
+		}
+		v.Policy.TakenBack = NewTakenBack(s.Policy.Status.TakenBack, kubelets)
+	}
 	v.Problems = problems(s.Programs, v.Nodes)
 	for i, u := range plan.Queue(s, now) {
 		v.Approvals = append(v.Approvals, Approvals(u.ClusterUpgrade, s.Policy)...)
@@ -78,6 +85,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
+		RequestReason:  u.Spec.Reason,
 		People:         People{ApprovedBy: u.Spec.Approved.By},
 		IgnoreChecks:   u.Spec.IgnoreChecks,
 		IgnoreGates:    u.Spec.IgnoreGates,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 )
@@ -89,6 +90,8 @@ func title(u report.Upgrade) string {
 	switch {
 	case u.To == "":
 		return "Reboot of nodes"
+	case u.Type == v1alpha1.TypeRollback:
+		return "Kubelets taken back to " + strings.TrimSuffix(u.To+" from "+u.From, " from ")
 	case u.From == "" || u.From == u.To:
 		return "Upgrade to Kubernetes " + u.To
 	}
@@ -112,6 +115,9 @@ func (d *document) summary() {
 		d.row("Versions", code(u.From)+" → "+code(u.To))
 	}
 	d.row("Requested by", cmp.Or(code(u.RequestedBy), "–"))
+	if u.RequestReason != "" {
+		d.row("Reason", text(u.RequestReason))
+	}
 	if u.ChangedBy != "" {
 		d.row("Changed last by", code(u.ChangedBy))
 	}

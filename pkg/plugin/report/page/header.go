@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 )
 
@@ -19,6 +20,8 @@ func title(u report.Upgrade) string {
 	switch {
 	case u.To == "":
 		return "Reboot of nodes"
+	case u.Type == v1alpha1.TypeRollback:
+		return "Kubelets taken back to " + strings.TrimSuffix(u.To+" from "+u.From, " from ")
 	case u.From == "" || u.From == u.To:
 		return "Kubernetes " + u.To
 	}
@@ -74,6 +77,7 @@ func (l lanes) facts() (list []fact) {
 		return l.full(*t)
 	}
 	add("Requested by", u.RequestedBy, when(u.RequestedTime))
+	add("Reason", u.RequestReason, "")
 	add("Changed by", u.ChangedBy, "last")
 	add("Approved by", u.ApprovedBy, "last")
 	first, out := l.work()

@@ -1,0 +1,283 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// Back says which nodes a request takes back.
+type Back struct {
+	Nodes []string // their names; empty: every managed node
+}
+
+// maxNamed is the API's limit on the values of a label in a selector.
+const maxNamed = 32
+
+// Check returns an error unless the request names a release or, without Back, a minor.
+func (r Upgrade) Check() error {
+	if r.Back == nil {
+		return CheckVersion(r.Version)
+	}
+	if _, err := version.Parse(r.Version); err != nil && r.Version != "" {
+		return fmt.Errorf("--to=%s: must be a version in full, such as v1.34.3", r.Version)
+	}
+	if r.Method == string(v1alpha1.MethodRestart) {
+		return errors.New("--method=Restart: is for patches, and a node that is taken back starts again; give Reboot or SoftReboot, or leave it out")
+	}
+	if len(r.Back.Nodes) > maxNamed {
+		return fmt.Errorf("%d nodes are named, and %d is the most: use --all, or several commands", len(r.Back.Nodes), maxNamed)
+	}
+	return nil
+}
+
+func isRollback(u *v1alpha1.ClusterUpgrade) bool { return plan.TypeOf(u) == v1alpha1.TypeRollback }
+
+// isLike reports whether u is an upgrade of the kind that is requested: no Rollback, or one of the
+// same nodes.
+func (r Upgrade) isLike(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
+	if r.Back == nil || !isRollback(u) {
+		return r.Back == nil && !isRollback(u)
+	}
+	selector, err := r.Back.selector(s)
+	return err == nil && equality.Semantic.DeepEqual(selector, u.Spec.NodeSelector)
+}
+
+// selector selects the nodes, each by its own label. Nil: all are meant.
+func (b Back) selector(s fleet.Snapshot) (*v1alpha1.LabelSelector, error) {
+	if len(b.Nodes) == 0 {
+		return nil, nil
+	}
+	key := corev1.LabelHostname
+	var values []v1alpha1.LabelValue
+	for _, name := range b.Nodes {
+		i := slices.IndexFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", name)
+		}
+		value := s.Nodes[i].Labels[key]
+		if value == "" {
+			return nil, fmt.Errorf("node %s has no label %s, by which it is selected: `kubectl label node %s %s=%s`", name, key, name, key, name)
+		}
+		for _, other := range s.Nodes {
+			if other.Name != name && other.Labels[key] == value {
+				return nil, fmt.Errorf("node %s cannot be selected alone: node %s has its label %s=%s, too", name, other.Name, key, value)
+			}
+		}
+		values = append(values, v1alpha1.LabelValue(value))
+	}
+	slices.Sort(values)
+	if values = slices.Compact(values); len(values) == 1 {
+		return &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: values[0]}}, nil
+	}
+	return &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: key, Operator: "In", Values: values}}}, nil
+}
+
+// takeBack makes a Rollback of u, if one is requested. It refuses nodes that cannot be taken back
+// to the version.
+func (r Upgrade) takeBack(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version) (err error) {
+	if r.Back == nil {
+		return nil
+	}
+	u.Name, u.Spec.Type = unusedName(s.Upgrades, "rollback-"+to.Name()), v1alpha1.TypeRollback
+	if u.Spec.NodeSelector, err = r.Back.selector(s); err != nil {
+		return err
+	}
+	if len(r.Back.Nodes) > 0 {
+		return r.Back.checkNamed(s, to)
+	}
+	some := false
+	for _, n := range managedNodes(s) {
+		runs, err := version.Parse(n.Kubelet)
+		switch {
+		case err != nil:
+		case !runs.SameLine(to) && to.Less(runs):
+			return fmt.Errorf("node %s runs %s, and a kubelet is taken back within its minor only, not to %s: name the nodes instead of --all", n.Name, runs, to)
+		case to.Less(runs):
+			some = true
+		}
+	}
+	if !some {
+		return fmt.Errorf("no managed node runs a newer patch of %s than %s: there is nothing to take back", to.Line(), to)
+	}
+	return nil
+}
+
+// checkNamed refuses named nodes that cannot be taken back to the version.
+func (b Back) checkNamed(s fleet.Snapshot, to version.Version) error {
+	managed := managedNodes(s)
+	var problems []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(b.Nodes))) {
+		i := slices.IndexFunc(managed, func(n fleet.Node) bool { return n.Name == name })
+		if i < 0 {
+			problems = append(problems, "node "+name+" is not managed: the UpgradePolicy's nodeSelector does not match it, or it does not get Kubernetes as a sysext image")
+			continue
+		}
+		_, held := managed[i].Labels[v1alpha1.HoldLabel]
+		runs, err := version.Parse(managed[i].Kubelet)
+		switch {
+		case err != nil:
+			problems = append(problems, "node "+name+" does not report its kubelet's version")
+		case !runs.SameLine(to):
+			problems = append(problems, fmt.Sprintf("node %s runs %s, and a kubelet is taken back within its minor only, not to %s", name, runs, to))
+		case !to.Less(runs):
+			problems = append(problems, fmt.Sprintf("node %s runs %s, which is not newer than %s: there is nothing to take back", name, runs, to))
+		case held:
+			problems = append(problems, fmt.Sprintf("node %s is on hold: `kubectl label node %s %s-` first", name, name, v1alpha1.HoldLabel))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// managedNodes returns those that the policy selects and that get Kubernetes as a sysext image.
+func managedNodes(s fleet.Snapshot) (nodes []fleet.Node) {
+	selector := labels.Everything()
+	if s.Policy != nil && s.Policy.Spec.NodeSelector != nil {
+		var err error
+		if selector, err = s.Policy.Spec.NodeSelector.AsSelector(); err != nil {
+			selector = labels.Nothing()
+		}
+	}
+	for _, n := range s.Nodes {
+		lacks := slices.ContainsFunc(s.NodeUpgrades, func(u v1alpha1.NodeUpgrade) bool { return u.Name == n.Name && u.Status.LacksImage() })
+		if selector.Matches(labels.Set(n.Labels)) && (n.OS == "" || n.OS == "linux") && !lacks {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// former returns the version to which the nodes go back: the one that is asked for, that of an
+// unfinished request for the same, or else the newest older patch that the cluster ran, or that the
+// source offers. A note says which of them.
+func (r Upgrade) former(s fleet.Snapshot, at time.Time) (to version.Version, note string, err error) {
+	if _, err := r.Back.selector(s); err != nil {
+		return to, "", err
+	}
+	if r.Version != "" {
+		to, err = version.Parse(r.Version)
+		return to, "", err
+	}
+	for _, u := range queueOf(s, at) {
+		if r.isLike(s, u.ClusterUpgrade) {
+			to, err = version.Parse(u.Spec.Version)
+			return to, "", err
+		}
+	}
+	from, err := r.Back.runs(s)
+	if err != nil {
+		return to, "", err
+	}
+	if to = newestOlder(s, from, ranVersions(s)); to != (version.Version{}) {
+		return to, fmt.Sprintf("The newest patch before %s that this cluster ran is %s.", from, to), nil
+	}
+	var offered []string
+	for _, offer := range s.Source.Offers {
+		offered = append(offered, offer.Version)
+	}
+	if to = newestOlder(s, from, offered); to != (version.Version{}) {
+		return to, fmt.Sprintf("The newest patch before %s that the source offers is %s.", from, to), nil
+	}
+	return to, "", fmt.Errorf("no patch of %s before %s is known that this cluster ran or the source offers: say which, as in --to %s.0", from.Line(), from, from.Line())
+}
+
+// runs returns the version that all nodes run which are to be taken back.
+func (b Back) runs(s fleet.Snapshot) (from version.Version, err error) {
+	numbers := map[string]int{}
+	for _, n := range managedNodes(s) {
+		if v, err := version.Parse(n.Kubelet); err == nil && (len(b.Nodes) == 0 || slices.Contains(b.Nodes, n.Name)) {
+			numbers[v.String()]++
+			from = v
+		}
+	}
+	var texts []string
+	for text, number := range numbers {
+		texts = append(texts, fmt.Sprintf("%s (%d)", text, number))
+	}
+	switch len(numbers) {
+	case 0:
+		return from, errors.New("no managed node reports its kubelet's version: say to which version, as in --to v1.34.3")
+	case 1:
+		return from, nil
+	}
+	slices.Sort(texts)
+	return from, fmt.Errorf("the nodes run different versions, %s: say to which version they are taken back, as in --to v1.34.3", strings.Join(texts, ", "))
+}
+
+// ranVersions returns the versions that the cluster ran.
+func ranVersions(s fleet.Snapshot) (list []string) {
+	if s.Policy != nil {
+		for _, one := range s.Policy.Status.Ran {
+			list = append(list, one.Version)
+		}
+	}
+	for _, record := range s.Records {
+		list = append(list, record.FromVersion)
+		if record.Outcome == v1alpha1.OutcomeSucceeded {
+			list = append(list, record.Version)
+		}
+	}
+	return list
+}
+
+// newestOlder returns the newest of the versions that is an older patch of from's minor, is not
+// blocked, and whose images the coordinator can name. Zero: none is.
+func newestOlder(s fleet.Snapshot, from version.Version, versions []string) (newest version.Version) {
+	for _, text := range versions {
+		v, err := version.Parse(text)
+		older := err == nil && v.SameLine(from) && v.Less(from) && v.Pre == ""
+		if older && newest.Less(v) && s.Policy.Blocked(v.String()) == nil && isNamed(s, v.String()) {
+			newest = v
+		}
+	}
+	return newest
+}
+
+// isNamed reports whether the images of a version are known: by their digests, as the cluster ran
+// them, or as the source offers them. If its index was not read, the coordinator will know.
+func isNamed(s fleet.Snapshot, text string) bool {
+	ran := s.Policy != nil && slices.ContainsFunc(s.Policy.Status.Ran, func(one v1alpha1.RanVersion) bool { return one.Version == text && len(one.Digests) > 0 })
+	recorded := slices.ContainsFunc(s.Records, func(one v1alpha1.UpgradeRecord) bool {
+		return one.Version == text && one.Outcome == v1alpha1.OutcomeSucceeded && len(one.Digests) > 0
+	})
+	return ran || recorded || offeredToAll(s, text) || s.Source.Problem.Reason == v1alpha1.ReasonSourceUnavailable
+}
+
+// TakesBack returns the unfinished upgrades that a Rollback ends, as they bring what it takes back.
+// The Rollback may not exist yet.
+func TakesBack(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) (list []*v1alpha1.ClusterUpgrade) {
+	to, err := version.Parse(u.Spec.Version)
+	for i := range s.Upgrades {
+		other := &s.Upgrades[i]
+		brings, unknown := version.Parse(other.Spec.Version)
+		newer := err == nil && unknown == nil && isRollback(u) && !isRollback(other) && to.SameLine(brings) && to.Less(brings)
+		unfinished := other.Status.Outcome == "" && other.DeletionTimestamp == nil
+		if newer && unfinished && (u.CreationTimestamp.IsZero() || !u.CreationTimestamp.Before(&other.CreationTimestamp)) {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// withoutTaken returns the snapshot without the upgrades that a Rollback ends.
+func withoutTaken(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) fleet.Snapshot {
+	taken := TakesBack(s, u)
+	s.Upgrades = slices.DeleteFunc(slices.Clone(s.Upgrades), func(one v1alpha1.ClusterUpgrade) bool {
+		return slices.ContainsFunc(taken, func(t *v1alpha1.ClusterUpgrade) bool { return t.UID == one.UID })
+	})
+	return s
+}

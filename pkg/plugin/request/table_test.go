@@ -135,7 +135,7 @@ func TestRequest(t *testing.T) {
 		"no version":                                      {cluster(), Upgrade{Version: "latest"}, `error: VERSION "latest": expected a version such as v1.34.4, or a minor such as v1.34`},
 		"not on offer":                                    {cluster(), Upgrade{Version: "v1.34.6"}, "error: the source offers no image of v1.34.6 for amd64; `kubectl upgrade releases` lists what is available"},
 		"a skipped minor":                                 {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v1.35` first"},
-		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade releases` lists what is available"},
+		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade rollback --all --to v1.34.3 --reason TEXT` takes only kubelets back"},
 		"a minor that restarts":                           {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot or SoftReboot"},
 		"nothing to do":                                   {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do"},
 		"the same again":                                  {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
@@ -215,7 +215,11 @@ func answer(s fleet.Snapshot, r Upgrade) string {
 	if err := Refuse(supposed, decided, u); err != nil {
 		return end("error: " + err.Error())
 	}
-	return end(strings.TrimSuffix("creates "+u.Name+" retryOf "+u.Spec.RetryOf, " retryOf "))
+	created := strings.TrimSuffix("creates "+u.Name+" retryOf "+u.Spec.RetryOf, " retryOf ")
+	for _, one := range TakesBack(s, u) {
+		created += ", ends " + one.Name
+	}
+	return end(created)
 }
 
 func in(d time.Duration) *time.Time {

@@ -13,6 +13,7 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 		{"another name", named("default", "spec: {}"), "metadata.name", "there is one UpgradePolicy, and it is named cluster"},
 		{"an unknown field", named("cluster", "spec: {auto: []}"), `"spec.auto"`, "unknown field"},
 
+		policy("automatic rollbacks", "automatic: [{type: Rollback}]", "automatic[0].type", "a Rollback is asked for with a ClusterUpgrade"),
 		policy("automatic minors", "automatic: [{type: Minor}]", "automatic[0].type", "a Minor is asked for with a ClusterUpgrade"),
 		policy("an unknown type", "automatic: [{type: patch}]", "automatic[0].type", `"Patch"`),
 		policy("no type", "automatic: [{minAgeSeconds: 1}]", "automatic[0].type", "Required value"),

@@ -146,6 +146,7 @@ func (p *UpgradePolicy) Observes() bool { return p == nil || p.Spec.Mode != Mode
 // AutomaticUpgrade is a type of upgrade that the coordinator creates.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'Minor'",message="Patch and Reboot may be automatic; a Minor is asked for with a ClusterUpgrade",fieldPath=".type"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Rollback'",message="Patch and Reboot may be automatic; a Rollback is asked for with a ClusterUpgrade",fieldPath=".type"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Patch' || !has(self.minAgeSeconds)",message="only a Patch has an age",fieldPath=".minAgeSeconds"
 type AutomaticUpgrade struct {
 	// Type is Patch or Reboot.

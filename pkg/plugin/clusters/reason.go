@@ -26,6 +26,9 @@ const (
 	ReasonSameCluster        v1alpha1.Reason = "SameCluster"        // another context leads there, too
 )
 
+// ReasonTakenBack is the code of a cluster that lacks a patch because a Rollback took it back.
+const ReasonTakenBack v1alpha1.Reason = "TakenBack"
+
 // cause is one reason why a cluster is not done. The one with the lowest rank is shown.
 type cause struct {
 	rank        int
@@ -89,6 +92,11 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 	}
 	if s.Upgrade == nil && s.Policy != nil && s.Policy.AutomaticHeld != nil {
 		add(rankWaits, false, s.Policy.AutomaticHeld.Reason, s.Policy.AutomaticHeld.Message, nil)
+	}
+	if s.Upgrade == nil && s.Policy != nil {
+		for _, t := range s.Policy.TakenBack {
+			add(rankWaits, false, ReasonTakenBack, strings.TrimSuffix(fmt.Sprintf("%s was taken back by %s: %s", t.Version, t.Upgrade, t.Reason), ": "), nil)
+		}
 	}
 	if s.Upgrade == nil && r.Behind != nil {
 		for _, f := range r.Follows {

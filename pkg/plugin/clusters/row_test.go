@@ -88,7 +88,10 @@ func TestReasons(t *testing.T) {
 		"mode Observe, and the last failed":    {with(over(base(), v1alpha1.OutcomeFailed), observe), "Failed NodeFailed person"},
 		"an approval is missing":               {with(asked(base(), v1alpha1.ReasonApprovalRequired, false), approval), "Waiting ApprovalRequired person"},
 		"an abandoned node is no failure":      {with(base(), func(s *fleet.Snapshot) { s.NodeUpgrades[0].Abandoned = &v1alpha1.Abandoned{By: "a", Reason: "b"} }), "Idle"},
-		"no agent":                             {with(base(), func(s *fleet.Snapshot) { s.Nodes, s.NodeUpgrades = nil, nil }), "Idle AgentNotRunning person"},
+		"a version was taken back": {with(base(), func(s *fleet.Snapshot) {
+			s.Policy.Status.TakenBack = []v1alpha1.TakenBackVersion{{Version: "v1.34.4", Reason: "slow"}}
+		}), "Idle TakenBack"},
+		"no agent": {with(base(), func(s *fleet.Snapshot) { s.Nodes, s.NodeUpgrades = nil, nil }), "Idle AgentNotRunning person"},
 		"a schedule that is invalid": {with(base(), func(s *fleet.Snapshot) {
 			s.Schedules[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionValid, Status: metav1.ConditionFalse, Message: "no"}}
 		}), "Idle ScheduleInvalid person"},

@@ -54,6 +54,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestRollbackIsCalledOne checks that the text about a Rollback says what it was, and why.
+func TestRollbackIsCalledOne(t *testing.T) {
+	s, at := upgradesample.Example()
+	r, err := report.New(s, upgradesample.Name, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Upgrade.Type, r.Upgrade.From, r.Upgrade.To, r.Upgrade.RequestReason = "Rollback", "v1.34.4", "v1.34.3", "volumes do not mount"
+	text := draw(t, r)
+	for _, want := range []string{"## Kubelets taken back to v1.34.3 from v1.34.4: ", "| Reason | volumes do not mount |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text does not say %q", want)
+		}
+	}
+}
+
 // TestShort checks that the report of a large cluster is short enough for a ticket.
 func TestShort(t *testing.T) {
 	s, at := upgradesample.Fleet(2000)

@@ -42,6 +42,18 @@ func write(t testing.TB, r *report.Report) []byte {
 	return text
 }
 
+// TestRollbackIsCalledOne checks that the page of a Rollback says what it was, and why.
+func TestRollbackIsCalledOne(t *testing.T) {
+	r := made(t, upgradesample.Example)
+	r.Upgrade.Type, r.Upgrade.From, r.Upgrade.To, r.Upgrade.RequestReason = "Rollback", "v1.34.4", "v1.34.3", "volumes do not mount"
+	_, texts := shape(t, write(t, r))
+	for _, want := range []string{"Kubelets taken back to v1.34.3 from v1.34.4", "volumes do not mount"} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
 // shape returns the elements and attributes of a page, and its texts.
 func shape(t *testing.T, text []byte) (elements []string, texts string) {
 	t.Helper()

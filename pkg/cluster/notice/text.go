@@ -37,6 +37,8 @@ func next(d *order.Data, r v1alpha1.NoticeRecord) string {
 		return "kubectl upgrade approve " + d.Upgrade
 	case r.Reason == v1alpha1.ReasonSuspended:
 		return "kubectl upgrade resume " + d.Upgrade
+	case r.Reason == v1alpha1.ReasonPreflight && d.Type == string(v1alpha1.TypeRollback):
+		return "kubectl upgrade plan" // with a version it plans an upgrade to it
 	case r.Reason == v1alpha1.ReasonPreflight:
 		return strings.TrimSpace("kubectl upgrade plan " + d.Version)
 	case r.Node != "" && (r.Event == v1alpha1.NoticeNodeFailed || r.Event == v1alpha1.NoticeStalled):
@@ -48,6 +50,9 @@ func next(d *order.Data, r v1alpha1.NoticeRecord) string {
 // sentence returns the default text.
 func sentence(d *order.Data, event v1alpha1.NoticeEvent, u *v1alpha1.ClusterUpgrade) string {
 	name := "Upgrade " + d.Upgrade
+	if d.Type == string(v1alpha1.TypeRollback) {
+		name = "Rollback " + d.Upgrade
+	}
 	switch {
 	case d.From != "" && d.Version != "":
 		name += fmt.Sprintf(" (%s to %s)", d.From, d.Version)

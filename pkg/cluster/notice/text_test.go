@@ -15,6 +15,8 @@ func TestText(t *testing.T) {
 	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1-34-4"}}
 	u.Spec.Version = "v1.34.4"
 	u.Status.FromVersion, u.Status.Nodes = "v1.34.3", v1alpha1.NodeCounts{Done: 2, Total: 5}
+	back := u.DeepCopy()
+	back.Spec.Type, back.Status.FromVersion = v1alpha1.TypeRollback, "v1.34.5"
 	ended := u.DeepCopy()
 	ended.Status.Outcome = v1alpha1.OutcomeSucceeded
 	ended.Status.TriggerTime, ended.Status.CompletionTime = &metav1.Time{Time: began}, &metav1.Time{Time: began.Add(63 * time.Minute)}
@@ -33,6 +35,8 @@ func TestText(t *testing.T) {
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) is STALLED and needs a person, 2 of 5 nodes done. Preflight: a check blocks. Next: `kubectl upgrade plan v1.34.4` (id 0a)"},
 		{u, v1alpha1.NoticeRecord{Event: v1alpha1.NoticeWaiting, Reason: v1alpha1.ReasonApprovalRequired, Message: "nobody has approved it"},
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) waits, 2 of 5 nodes done. ApprovalRequired: nobody has approved it. Next: `kubectl upgrade approve v1-34-4` (id 0a)"},
+		{back, v1alpha1.NoticeRecord{Event: v1alpha1.NoticeStalled, Reason: v1alpha1.ReasonPreflight, Message: "a check blocks"},
+			"Rollback v1-34-4 (v1.34.5 to v1.34.4) is STALLED and needs a person, 2 of 5 nodes done. Preflight: a check blocks. Next: `kubectl upgrade plan` (id 0a)"},
 		{ended, v1alpha1.NoticeRecord{Event: v1alpha1.NoticeEnded, Reason: v1alpha1.ReasonUpToDate, Message: "all 5 nodes run v1.34.4"},
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) ended: Succeeded after 1h3m0s, 2 of 5 nodes done. all 5 nodes run v1.34.4. Details: `kubectl upgrade report v1-34-4` (id 0a)"},
 	} {

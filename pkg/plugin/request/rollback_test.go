@@ -33,15 +33,16 @@ func altered(s fleet.Snapshot, change func(*fleet.Snapshot)) fleet.Snapshot {
 	return s
 }
 
-// running sets what a node runs.
-func running(node int, version string) func(*fleet.Snapshot) {
+// running sets what w-1 runs.
+func running(version string) func(*fleet.Snapshot) {
 	return func(s *fleet.Snapshot) {
-		s.Nodes[node].Kubelet, s.NodeUpgrades[node].Status.Versions.Kubelet = version, version
+		s.Nodes[1].Kubelet, s.NodeUpgrades[1].Status.Versions.Kubelet = version, version
 	}
 }
 
-func labeled(node int, key, value string) func(*fleet.Snapshot) {
-	return func(s *fleet.Snapshot) { s.Nodes[node].Labels[key] = value }
+// labeled sets a label of w-1.
+func labeled(key, value string) func(*fleet.Snapshot) {
+	return func(s *fleet.Snapshot) { s.Nodes[1].Labels[key] = value }
 }
 
 func takingBack(nodes ...string) func(*v1alpha1.ClusterUpgrade) {
@@ -82,27 +83,27 @@ func TestRollback(t *testing.T) {
 		"of records":            {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Version: "v1.34.4", FromVersion: "v1.34.1", Outcome: v1alpha1.OutcomeSucceeded}}, "v1.34.1", "v1.34.3")), back(), "The newest patch before v1.34.4 that this cluster ran is v1.34.1. | creates rollback-v1.34.1"},
 		"of the source":         {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{}, "v1.34.1", "v1.34.0", "v1.34.2-rc.0", "v1.33.9")), back(), "The newest patch before v1.34.4 that the source offers is v1.34.1. | creates rollback-v1.34.1"},
 		"nothing is known":      {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{})), back(), "error: no patch of v1.34 before v1.34.4 is known that this cluster ran or the source offers: say which, as in --to v1.34.0"},
-		"different versions":    {altered(ranBefore(), running(1, "v1.34.3")), back(), "error: the nodes run different versions, v1.34.3 (1), v1.34.4 (1): say to which version they are taken back, as in --to v1.34.3"},
-		"to one of them":        {altered(ranBefore(), running(1, "v1.34.3")), to("v1.34.3", back()), "creates rollback-v1.34.3"},
-		"one of them":           {altered(ranBefore(), running(1, "v1.34.3")), back("cp-1"), newest + "creates rollback-v1.34.3"},
+		"different versions":    {altered(ranBefore(), running("v1.34.3")), back(), "error: the nodes run different versions, v1.34.3 (1), v1.34.4 (1): say to which version they are taken back, as in --to v1.34.3"},
+		"to one of them":        {altered(ranBefore(), running("v1.34.3")), to("v1.34.3", back()), "creates rollback-v1.34.3"},
+		"one of them":           {altered(ranBefore(), running("v1.34.3")), back("cp-1"), newest + "creates rollback-v1.34.3"},
 		"no image is known":     {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{})), to("v1.34.3", back()), "error: the coordinator would not begin with it: NotOffered: the source does not offer v1.34.3 for amd64, and no upgrade of this cluster has recorded its digest: publish the image again"},
 		"no such node":          {ranBefore(), back("w-9"), `error: there is no node "w-9"; ` + "`kubectl upgrade status` lists them"},
-		"no hostname":           {altered(ranBefore(), labeled(1, "kubernetes.io/hostname", "")), back("w-1"), "error: node w-1 has no label kubernetes.io/hostname, by which it is selected: `kubectl label node w-1 kubernetes.io/hostname=w-1`"},
-		"the hostname of both":  {altered(ranBefore(), labeled(1, "kubernetes.io/hostname", "cp-1")), back("w-1"), "error: node w-1 cannot be selected alone: node cp-1 has its label kubernetes.io/hostname=cp-1, too"},
+		"no hostname":           {altered(ranBefore(), labeled("kubernetes.io/hostname", "")), back("w-1"), "error: node w-1 has no label kubernetes.io/hostname, by which it is selected: `kubectl label node w-1 kubernetes.io/hostname=w-1`"},
+		"the hostname of both":  {altered(ranBefore(), labeled("kubernetes.io/hostname", "cp-1")), back("w-1"), "error: node w-1 cannot be selected alone: node cp-1 has its label kubernetes.io/hostname=cp-1, too"},
 		"an unmanaged node":     {altered(ranBefore(), managing("c")), to("v1.34.3", back("w-1")), "error: node w-1 is not managed: the UpgradePolicy's nodeSelector does not match it, or it does not get Kubernetes as a sysext image"},
-		"all that are managed":  {altered(altered(ranBefore(), managing("c")), running(1, "v1.35.1")), back(), newest + "creates rollback-v1.34.3"},
+		"all that are managed":  {altered(altered(ranBefore(), managing("c")), running("v1.35.1")), back(), newest + "creates rollback-v1.34.3"},
 		"not newer":             {ranBefore(), to("v1.34.4", back("cp-1", "w-1")), "error: node cp-1 runs v1.34.4, which is not newer than v1.34.4: there is nothing to take back; node w-1 runs v1.34.4, which is not newer than v1.34.4: there is nothing to take back"},
 		"no node is newer":      {ranBefore(), to("v1.34.9", back()), "error: no managed node runs a newer patch of v1.34 than v1.34.9: there is nothing to take back"},
 		"another minor":         {ranBefore(), to("v1.33.9", back("w-1")), "error: node w-1 runs v1.34.4, and a kubelet is taken back within its minor only, not to v1.33.9"},
 		"all of another minor":  {ranBefore(), to("v1.33.9", back()), "error: node cp-1 runs v1.34.4, and a kubelet is taken back within its minor only, not to v1.33.9: name the nodes instead of --all"},
-		"a node on hold":        {altered(ranBefore(), labeled(1, v1alpha1.HoldLabel, "")), back("w-1"), newest + "error: node w-1 is on hold: `kubectl label node w-1 kubectl-upgrade.dev/hold-` first"},
+		"a node on hold":        {altered(ranBefore(), labeled(v1alpha1.HoldLabel, "")), back("w-1"), newest + "error: node w-1 is on hold: `kubectl label node w-1 kubectl-upgrade.dev/hold-` first"},
 		"it ends an upgrade":    {ranBefore(upgrade("v1.34.5", triggered), upgrade("v1.35.0"), upgrade("v1.34.3-old")), back(), newest + "creates rollback-v1.34.3, ends v1.34.5"},
 		"a node works for it":   {work(ranBefore(upgrade("v1.34.5", triggered))), back("cp-1"), newest + "creates rollback-v1.34.3, ends v1.34.5"},
 		"a node works for more": {work(ranBefore(upgrade("reboot", triggered))), back(), newest + "ClusterUpgrade reboot is at work on a node and comes before it; this plan leaves that out. | creates rollback-v1.34.3"},
 		"it takes the place":    {ranBefore(upgrade("v1.34.5", failed)), back(), newest + "creates rollback-v1.34.3, ends v1.34.5"},
 		"another has failed":    {work(ranBefore(upgrade("reboot", failed))), back(), newest + "error: ClusterUpgrade reboot has failed (node w-1 failed) and is still active, so this one would wait behind it: fix that, or add --retry to replace it"},
 		"the same again":        {ranBefore(upgrade("rollback-v1.34.3", takingBack())), back(), "is rollback-v1.34.3"},
-		"the same, half done":   {altered(ranBefore(upgrade("rollback-v1.34.3", takingBack())), running(1, "v1.34.3")), back(), "is rollback-v1.34.3"},
+		"the same, half done":   {altered(ranBefore(upgrade("rollback-v1.34.3", takingBack())), running("v1.34.3")), back(), "is rollback-v1.34.3"},
 		"another reason":        {ranBefore(upgrade("rollback-v1.34.3", takingBack())), Upgrade{Back: &Back{}, Reason: "slow", Flags: []string{"--reason"}}, "error: ClusterUpgrade rollback-v1.34.3 asks for v1.34.3 already, and --reason would change it: leave that out to follow it, or `kubectl edit clusterupgrade rollback-v1.34.3`"},
 		"other nodes":           {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1"))), back("cp-1"), newest + "ClusterUpgrade rollback-v1.34.3 has not ended and comes before it; this plan leaves that out. | creates rollback-v1.34.3-2"},
 		"the same nodes":        {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1", "cp-1"))), back("cp-1", "w-1"), "is rollback-v1.34.3"},

@@ -136,8 +136,11 @@ func (p *planner) takenBack() []v1alpha1.TakenBackVersion {
 	list := slices.DeleteFunc(policy.Status.DeepCopy().TakenBack, p.isRequestedAgain)
 	if t := p.cluster.target; t != nil && t.back && t.Status.TriggerTime != nil {
 		for _, v := range p.versionsTaken(t) {
-			if !slices.ContainsFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v }) {
-				list = append(list, v1alpha1.TakenBackVersion{Version: v, Upgrade: t.Reference(), Time: *t.Status.TriggerTime, Reason: shorten(t.Spec.Reason, maxReason)})
+			taken := v1alpha1.TakenBackVersion{Version: v, Upgrade: t.Reference(), Time: *t.Status.TriggerTime, Reason: shorten(t.Spec.Reason, maxReason)}
+			if i := slices.IndexFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v }); i >= 0 {
+				list[i] = taken // by another Rollback before
+			} else {
+				list = append(list, taken)
 			}
 		}
 	}

@@ -30,6 +30,14 @@ install = @dpkg -s $(1) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTE
 
 ##@ Use it
 
+CLUSTERS ?= 3
+play: NODES ?= 5
+play: ## Clusters with pretended nodes on this machine, to try it out: docs/play.md (no root; 8 minutes the first time); CLUSTERS=3 NODES=5
+	@command -v go >/dev/null || { echo 'make play needs Go: https://go.dev/dl/' >&2; exit 1; }
+	@echo 'All nodes are pretended. Compiling what is not compiled yet ...'
+	@CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/coordinator ./cmd/kubectl-upgrade ./test/play
+	@bin/play --clusters '$(CLUSTERS)' --nodes '$(NODES)'
+
 demo: packages lab image ## Show an automatic patch of a real cluster on this machine (root; about 15 minutes the first time)
 	bin/lab demo --image bin/node-agent.tar
 
@@ -72,7 +80,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...
 	$(GOLANGCI) --build-tags integration ./pkg/node/host ./pkg/node/sysupdate
-	$(GOLANGCI) --build-tags prometheus,browser,fleet ./test/monitoring ./pkg/plugin/report/page ./pkg/node/agent ./test/fleetbench
+	$(GOLANGCI) --build-tags prometheus,browser,fleet ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench
 	for module in $(MODULES); do (cd $$module && $(GOLANGCI) --build-tags $(TAGS) ./...) || exit; done
 	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate
@@ -159,10 +167,10 @@ bench: ## Go benchmarks, beside the last run in the repository; BENCH=REGEX sele
 	$(BENCHSTAT) last=lab/results/bench.txt now=bin/bench.txt
 	$(if $(SAVE),cp bin/bench.txt lab/results/bench.txt)
 
-NODES ?= 50,500,5000
-IDLE  ?= 10m
+IDLE ?= 10m
+bench-fleet: NODES ?= 50,500,5000
 bench-fleet: assets build ## Measure fleets of NODES (50,500,5000) pretended nodes on a real API server (root; hours)
-	go test -c -tags fleet -o bin/fleet ./pkg/node/agent
+	go build -o bin/ ./test/fleetbench/fleet
 	NODES='$(NODES)' IDLE='$(IDLE)' COORDINATOR=$(abspath bin/coordinator) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
 		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./test/fleetbench
 

@@ -1,13 +1,27 @@
 package apitest
 
 import (
+	"context"
 	"flag"
 	"os"
 	"strconv"
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apiserver"
 )
+
+// server is an API server that Fresh brings back to what it was.
+type server struct {
+	*apiserver.Server
+	baseline map[string]pair // what was in etcd after the setup
+}
+
+func newServer(flags ...string) (*server, error) {
+	s, err := apiserver.New(context.Background(), Program, flags...)
+	return &server{Server: s}, err
+}
 
 // Main runs a package's tests with API servers among them.
 func Main(m *testing.M) { os.Exit(Run(m)) }
@@ -29,7 +43,7 @@ func Run(m *testing.M) int {
 // for this test alone.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
-	return rest.CopyConfig(start(t).config)
+	return rest.CopyConfig(start(t).Config)
 }
 
 // Fresh is Start for a server that has nothing but what setup made, which is called once for each
@@ -37,10 +51,10 @@ func Start(t testing.TB) *rest.Config {
 func Fresh(t testing.TB, setup func(*rest.Config)) *rest.Config {
 	t.Helper()
 	s := start(t)
-	if err := s.reset(func() { setup(rest.CopyConfig(s.config)) }); err != nil {
+	if err := s.reset(func() { setup(rest.CopyConfig(s.Config)) }); err != nil {
 		t.Fatal(err)
 	}
-	return rest.CopyConfig(s.config)
+	return rest.CopyConfig(s.Config)
 }
 
 func start(t testing.TB) *server {
@@ -51,7 +65,7 @@ func start(t testing.TB) *server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(s.stop)
+		t.Cleanup(s.Stop)
 		return s
 	}
 	one, err := shared.take(t.Name())

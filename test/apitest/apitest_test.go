@@ -105,7 +105,7 @@ func TestServersAreShared(t *testing.T) {
 		}
 	})
 	other, err := shared.take("another test")
-	if err != nil || other.server.config.Host == first {
+	if err != nil || other.server.Config.Host == first {
 		t.Fatalf("got %v (%v), want another server than %s", other, err, first)
 	}
 	shared.give(other)

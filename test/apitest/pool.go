@@ -72,8 +72,8 @@ func (p *pool) give(one *pooled) {
 
 func (p *pool) stop() {
 	for _, one := range p.all {
-		if one.server != nil {
-			one.server.stop()
+		if one.err == nil {
+			one.server.Stop()
 		}
 	}
 }

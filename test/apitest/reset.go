@@ -103,7 +103,7 @@ func (s *server) ask(method string, question, answer any) error {
 	if err != nil {
 		return fmt.Errorf("asking etcd: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.etcd+"/v3/kv/"+method, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Etcd+"/v3/kv/"+method, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("asking etcd: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apiserver"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -34,7 +35,7 @@ const settle = 5 * time.Second
 // cluster is a real API server with a fleet.
 type cluster struct {
 	*testing.T
-	server   *apitest.Own
+	server   *apiserver.Server
 	kube     kubernetes.Interface
 	ours     *kube.Kinds
 	nodes    int
@@ -59,8 +60,9 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	}
 	c := &cluster{T: t, nodes: nodes, programs: map[string]*program{}, audit: &auditLog{path: log}}
 	c.server = apitest.StartOwn(t, "--audit-policy-file="+policy, "--audit-log-path="+log, "--audit-log-maxsize=100000", "--profiling=true")
-	c.programs["etcd"] = c.watchProcess(c.server.PID("etcd"))
-	c.programs["kube-apiserver"] = c.watchProcess(c.server.PID("kube-apiserver"))
+	for _, p := range c.server.Processes() {
+		c.programs[p.Name] = c.watchProcess(p.PID())
+	}
 	c.kube = kubernetes.NewForConfigOrDie(c.server.Config)
 	ours, err := kube.NewKinds(c.server.Config)
 	c.must(err)
@@ -111,10 +113,9 @@ func (c *cluster) createPolicy() {
 // startFleet starts the program of the nodes, and waits until their objects exist.
 func (c *cluster) startFleet() {
 	c.address = freeAddress(c.T)
-	cmd := exec.Command(c.env("FLEET_PROGRAM"), "-test.run", "TestFleet$", "-test.timeout", "0")
+	cmd := exec.Command(c.env("FLEET_PROGRAM"))
 	cmd.Env = append(os.Environ(), "FLEET_SERVER="+c.server.Config.Host, "FLEET_TOKEN="+c.server.Config.BearerToken, "FLEET_CA="+c.server.Config.CAFile,
 		fmt.Sprintf("FLEET_SIZE=%d", c.nodes), "FLEET_ADDRESS="+c.address)
-	cmd.Dir = filepath.Join(apitest.Root(c.T), "pkg", "node", "agent")
 	c.programs["agents"] = c.start("agents", cmd)
 	c.await(time.Hour, "the fleet's objects exist", func() bool { return c.stats().Made })
 }

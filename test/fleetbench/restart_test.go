@@ -18,9 +18,9 @@ const (
 func (c *cluster) measureRestart(r *result) {
 	open := total(c.watches())
 	c.audit.count(c.T)
-	began, err := c.server.Restart(away)
+	began, err := c.server.Restart(c.Context(), away)
 	c.must(err)
-	c.programs["kube-apiserver"].pid.Store(int32(c.server.PID("kube-apiserver")))
+	c.programs["kube-apiserver"].pid.Store(int32(c.server.Processes()[1].PID()))
 	c.stats() // forgets the probes that failed while it was away
 	r.Restart = restart{Away: away, Ready: time.Since(began), Requests: counts{}}
 	last, perSecond := time.Now(), map[int64]int{}

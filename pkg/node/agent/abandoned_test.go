@@ -53,7 +53,7 @@ func (c *cluster) manualAgent() *Agent {
 func TestAbandonedNodeTakesSlotAgain(t *testing.T) {
 	c := newCluster(t, "agent-abandoned")
 	c.kubelet()
-	c.host.hang(verb.Activate)
+	c.host.Hang(verb.Activate)
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
@@ -64,12 +64,12 @@ func TestAbandonedNodeTakesSlotAgain(t *testing.T) {
 	if c.orderObserved() {
 		t.Fatal("the status from before the node was abandoned counts as an answer")
 	}
-	c.host.finish(verb.Activate)
-	c.host.awaitEnd(t, verb.Activate)
+	c.host.Finish(verb.Activate)
+	c.host.AwaitEnd(t.Context(), verb.Activate)
 	c.run()
 	status := c.awaitStep(v1alpha1.StepWaiting)
-	if status.Step != v1alpha1.StepWaiting || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) || status.Slot != "" || c.host.rebootCount() != 0 {
-		t.Errorf("got %d reboots, want none; status %+v", c.host.rebootCount(), status)
+	if status.Step != v1alpha1.StepWaiting || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) || status.Slot != "" || c.host.RebootCount() != 0 {
+		t.Errorf("got %d reboots, want none; status %+v", c.host.RebootCount(), status)
 	}
 	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
@@ -81,8 +81,8 @@ func TestAbandonedNodeTakesSlotAgain(t *testing.T) {
 	}
 	c.order(v1alpha1.ReleaseNode)
 	status = c.awaitStep(v1alpha1.StepIdle)
-	if c.host.rebootCount() != 1 || status.Versions.Kubelet != "v1.34.4" {
-		t.Errorf("got %d reboots, want 1; status %+v", c.host.rebootCount(), status)
+	if c.host.RebootCount() != 1 || status.Versions.Kubelet != "v1.34.4" {
+		t.Errorf("got %d reboots, want 1; status %+v", c.host.RebootCount(), status)
 	}
 	locked := 0
 	for _, step := range stepsOf(status) {
@@ -106,11 +106,11 @@ func TestNoRebootOnStaleWatch(t *testing.T) {
 	c.must(c.slots.Take(t.Context(), "slot-0", c.owner))
 	before := machine.Observation{Spec: stale.Spec, Slot: machine.Slot{Held: "slot-0"}}
 
-	c.host.onReboot = func(string) {}
+	c.host.OnReboot = func(string) {}
 	a := c.manualAgent()
 	reboot := func() (int, error) {
 		err := a.act(t.Context(), machine.Action{Do: machine.DoReboot}, before)
-		return c.host.rebootCount(), err
+		return c.host.RebootCount(), err
 	}
 
 	c.abandon()

@@ -262,23 +262,27 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 		// A file of the host that the pod does not mount; it holds the same.
 		kubelet.CAFile = filepath.Join(accountDir, "ca.crt")
 	}
-	kubelet.UserAgent = "kubectl-upgrade-agent/kubelet"
-	// A full node has a few hundred pods, each asked about in a round.
-	kubelet.QPS, kubelet.Burst = 50, 200
-	kubelet.Wrap(retryReads)
-	account := &rest.Config{
+	return NewClients(&rest.Config{
 		Host:            kubelet.Host,
 		APIPath:         kubelet.APIPath,
 		BearerTokenFile: filepath.Join(accountDir, "token"),
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: kubelet.CAData, CAFile: kubelet.CAFile, ServerName: kubelet.ServerName, Insecure: kubelet.Insecure,
 		},
-		UserAgent: "kubectl-upgrade-agent",
-		QPS:       kubelet.QPS, Burst: kubelet.Burst,
-	}
-	account.Wrap(retryReads)
+	}, kubelet)
+}
+
+// NewClients makes the clients of an agent for its two identities, and changes these configurations.
+func NewClients(account, kubelet *rest.Config) (*Clients, error) {
+	account.UserAgent, kubelet.UserAgent = "kubectl-upgrade-agent", "kubectl-upgrade-agent/kubelet"
 	c := Clients{Clock: &kube.Clock{}}
+	for _, config := range []*rest.Config{account, kubelet} {
+		// A full node has a few hundred pods, each asked about in a round.
+		config.QPS, config.Burst = 50, 200
+		config.Wrap(retryReads)
+	}
 	account.Wrap(c.Clock.Wrap)
+	var err error
 	if c.Kubelet, err = kube.NewForConfig(kubelet); err != nil {
 		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)
 	}

@@ -59,8 +59,8 @@ func TestWorker(t *testing.T) {
 	if status.Versions.Kubelet != "v1.34.4" || status.Slot != "" || status.Retry.Attempts != 1 || *status.Upgrade != *c.upgrade("patch") {
 		t.Errorf("status %+v", status)
 	}
-	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" || c.host.rebootCount() != 1 {
-		t.Errorf("got %d reboots; work on the host:\n%s", c.host.rebootCount(), diff)
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.Verbs()); diff != "" || c.host.RebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host:\n%s", c.host.RebootCount(), diff)
 	}
 	want := []string{"in service", "cordoned by us, slot-0", "in service"}
 	if diff := cmp.Diff(want, seen()); diff != "" {
@@ -80,17 +80,17 @@ func TestKilledInEachStep(t *testing.T) {
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	settle := func(s *v1alpha1.NodeUpgradeSpec) { s.SettleSeconds = ptr.To[int32](3) }
-	c.host.hang(verb.Kubeadm)
-	c.host.hang(verb.Activate)
+	c.host.Hang(verb.Kubeadm)
+	c.host.Hang(verb.Activate)
 	c.order(v1alpha1.ReleaseNode, settle)
 	c.killInEachStep(map[v1alpha1.Step]func(){
-		v1alpha1.StepKubeadm:    func() { c.host.finish(verb.Kubeadm) },
+		v1alpha1.StepKubeadm:    func() { c.host.Finish(verb.Kubeadm) },
 		v1alpha1.StepDraining:   c.kubelet,
-		v1alpha1.StepActivating: func() { c.host.finish(verb.Activate) },
+		v1alpha1.StepActivating: func() { c.host.Finish(verb.Activate) },
 		v1alpha1.StepSettling:   func() {},
 	})
-	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" || c.host.rebootCount() != 1 {
-		t.Errorf("got %d reboots; work on the host:\n%s", c.host.rebootCount(), diff)
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.Verbs()); diff != "" || c.host.RebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host:\n%s", c.host.RebootCount(), diff)
 	}
 	c.checkFree()
 }
@@ -169,7 +169,7 @@ func TestGateIsReadLive(t *testing.T) {
 	if status.Step != v1alpha1.StepLocking || status.StepEndTime == nil || !strings.Contains(status.Message, "quarter end") {
 		t.Errorf("status %+v", status)
 	}
-	if slices.Contains(c.host.verbs(), "kubeadm") {
+	if slices.Contains(c.host.Verbs(), "kubeadm") {
 		t.Error("kubeadm ran during an exclusion")
 	}
 	c.order(v1alpha1.ReleaseNone)
@@ -219,8 +219,8 @@ func TestNodeJoinsAgain(t *testing.T) {
 	c.must(err)
 	c.run()
 	time.Sleep(2 * time.Second)
-	if began := c.host.verbs(); len(began) > 0 || c.host.hasFiles() {
-		t.Errorf("got work on the host %v and files %t by order of a former node, want none", began, c.host.hasFiles())
+	if began := c.host.Verbs(); len(began) > 0 || c.host.HasFiles() {
+		t.Errorf("got work on the host %v and files %t by order of a former node, want none", began, c.host.HasFiles())
 	}
 	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
 	c.order(v1alpha1.ReleaseNone)
@@ -234,7 +234,7 @@ func TestNodeJoinsAgain(t *testing.T) {
 // it and retries.
 func TestBadImage(t *testing.T) {
 	c := newCluster(t, "agent-bad-image")
-	c.host.fail[verb.Stage] = &verb.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
+	c.host.Fail[verb.Stage] = &verb.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	status := c.await("the reason is HashMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonHashMismatch })

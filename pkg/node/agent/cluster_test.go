@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -39,7 +40,7 @@ type cluster struct {
 	slots  *slot.Slots
 	node   string
 	owner  fleet.Owner
-	host   *fakeHost
+	host   *pretend.Host
 
 	mu   sync.Mutex
 	stop func() // of the agent that runs
@@ -65,10 +66,10 @@ func newCluster(t *testing.T, node string) *cluster {
 	t.Parallel()
 	config := apitest.Fresh(t, func(config *rest.Config) { setup(t, config) })
 	c := clusterOf(t, config)
-	c.node, c.host, c.stop, c.readyWithin = node, newFakeHost(), func() {}, time.Hour
-	c.host.onReboot, c.host.onSoftReboot = c.boot, c.bootSoftly
-	c.host.onRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
-	c.host.dir = t.TempDir()
+	c.node, c.host, c.stop, c.readyWithin = node, pretend.NewHost(), func() {}, time.Hour
+	c.host.OnReboot, c.host.OnSoftReboot = c.boot, c.bootSoftly
+	c.host.OnRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
+	c.host.Dir = t.TempDir()
 	c.createNode()
 	t.Cleanup(func() {
 		c.kill()
@@ -143,7 +144,7 @@ func (c *cluster) renew(at time.Time, lasts time.Duration) {
 
 // report reports the node's status as its kubelet does.
 func (c *cluster) report(boot string, ready corev1.ConditionStatus) {
-	status := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":%q},"conditions":[{"type":"Ready","status":%q}]}}`, c.host.merged(), boot, ready)
+	status := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":%q},"conditions":[{"type":"Ready","status":%q}]}}`, c.host.Merged(), boot, ready)
 	_, err := c.admin.CoreV1().Nodes().Patch(context.Background(), c.node, "application/strategic-merge-patch+json", []byte(status), metav1.PatchOptions{}, "status")
 	if err != nil {
 		c.t.Error(err)
@@ -320,7 +321,7 @@ func (c *cluster) run() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a := New(Config{
-		Node: c.node, Version: "test", Host: c.host, Install: c.host.install,
+		Node: c.node, Version: "test", Host: c.host, Install: c.host.Install,
 		Account: accountClient, Upgrades: upgrades,
 		Kubelet: kubeletClient,
 		Events:  NewRecorder(ctx, accountClient.Events(), "node-agent", c.node),

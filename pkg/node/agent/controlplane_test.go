@@ -24,9 +24,9 @@ import (
 // of etcd.
 func newControlPlane(t *testing.T, name string) *cluster {
 	c := newCluster(t, name)
-	c.host.facts.ControlPlane = true
-	c.host.facts.StaticPods = map[string]string{"kube-apiserver": "v1.34.3", "kube-controller-manager": "v1.34.3", "kube-scheduler": "v1.34.3"}
-	c.host.setEtcd(members(name, ""))
+	c.host.Facts.ControlPlane = true
+	c.host.Facts.StaticPods = map[string]string{"kube-apiserver": "v1.34.3", "kube-controller-manager": "v1.34.3", "kube-scheduler": "v1.34.3"}
+	c.host.SetEtcd(members(name, ""))
 	return c
 }
 
@@ -84,7 +84,7 @@ func TestPass1(t *testing.T) {
 	c.await("images are pulled", func(s agentStatus) bool {
 		return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting
 	})
-	c.host.setEtcd(members(c.node, c.node))
+	c.host.SetEtcd(members(c.node, c.node))
 	c.awaitInventory("preflight can read how etcd is", func(i v1alpha1.NodeInventory) bool {
 		return i.Etcd != nil && len(i.Etcd.Members) == 3
 	})
@@ -98,7 +98,7 @@ func TestPass1(t *testing.T) {
 	c.await("etcd is unhealthy", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepChecking && s.Message == "this node's member of etcd does not answer"
 	})
-	c.host.setEtcd(members(c.node, ""))
+	c.host.SetEtcd(members(c.node, ""))
 	status = c.await("pass 1 is done", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepWaiting && s.Versions.Kubeadm == "v1.34.4"
 	})
@@ -112,7 +112,7 @@ func TestPass1(t *testing.T) {
 	if diff := cmp.Diff(want, status.EtcdSnapshot); diff != "" || time.Since(want.CreationTime.Time) > time.Minute {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"stage", "pull", "snapshot", "kubeadm"}, c.host.verbs()); diff != "" {
+	if diff := cmp.Diff([]string{"stage", "pull", "snapshot", "kubeadm"}, c.host.Verbs()); diff != "" {
 		t.Errorf("work on the host (-want +got):\n%s", diff)
 	}
 	c.checkFree()
@@ -123,7 +123,7 @@ func TestPass1(t *testing.T) {
 // its disk says that kubeadm is done.
 func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 	c := newControlPlane(t, "agent-restored")
-	c.host.facts.Kubeadm.Version = "v1.34.4"
+	c.host.Facts.Kubeadm.Version = "v1.34.4"
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	status := c.await("images are pulled", func(s agentStatus) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
@@ -131,7 +131,7 @@ func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 		t.Errorf("versions %+v", status.Versions)
 	}
 	c.order(v1alpha1.ReleaseControlPlane)
-	c.await("kubeadm runs", func(agentStatus) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
+	c.await("kubeadm runs", func(agentStatus) bool { return slices.Contains(c.host.Verbs(), "kubeadm") })
 }
 
 // TestPass2WaitsForEtcd checks that in pass 2 the slot is kept until etcd is healthy after
@@ -139,13 +139,13 @@ func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 func TestPass2WaitsForEtcd(t *testing.T) {
 	c := newControlPlane(t, "agent-pass-two")
 	c.staticPods("v1.34.4", "True")
-	c.host.facts.Kubeadm.Version = "v1.34.4"
-	for component := range c.host.facts.StaticPods {
-		c.host.facts.StaticPods[component] = "v1.34.4"
+	c.host.Facts.Kubeadm.Version = "v1.34.4"
+	for component := range c.host.Facts.StaticPods {
+		c.host.Facts.StaticPods[component] = "v1.34.4"
 	}
-	reboot := c.host.onReboot
-	c.host.onReboot = func(boot string) {
-		c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "asking etcd: connection refused"})
+	reboot := c.host.OnReboot
+	c.host.OnReboot = func(boot string) {
+		c.host.SetEtcd(&v1alpha1.EtcdFacts{Problem: "asking etcd: connection refused"})
 		reboot(boot)
 	}
 	c.order(v1alpha1.ReleaseNode)
@@ -160,13 +160,13 @@ func TestPass2WaitsForEtcd(t *testing.T) {
 	c.t.Cleanup(func() {
 		_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), "etcd-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 	})
-	c.host.setEtcd(members(c.node, "other-1")) // another node's member does not count
+	c.host.SetEtcd(members(c.node, "other-1")) // another node's member does not count
 	c.await("its pod is not Ready yet", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepSettling && s.Message == "etcd is not Ready"
 	})
 	c.setPodReady("etcd", "True")
 	c.awaitStep(v1alpha1.StepIdle)
-	if slices.Contains(c.host.verbs(), "pull") {
+	if slices.Contains(c.host.Verbs(), "pull") {
 		t.Error("images were pulled for a kubeadm that is done")
 	}
 	c.checkFree()
@@ -176,7 +176,7 @@ func TestPass2WaitsForEtcd(t *testing.T) {
 // without it.
 func TestEtcdIsReadLive(t *testing.T) {
 	c := newControlPlane(t, "agent-etcd")
-	c.host.setEtcd(members(c.node, "other-2"))
+	c.host.SetEtcd(members(c.node, "other-2"))
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
 	status := c.await("a member is down", func(s agentStatus) bool {
@@ -185,14 +185,14 @@ func TestEtcdIsReadLive(t *testing.T) {
 	if !strings.Contains(status.Message, "would have 1 of the 2 it needs") || !strings.Contains(status.Message, "member other-2 does not answer") {
 		t.Errorf("message %q", status.Message)
 	}
-	c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "no certificates"})
+	c.host.SetEtcd(&v1alpha1.EtcdFacts{Problem: "no certificates"})
 	c.await("etcd cannot be asked", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepLocking && strings.Contains(s.Message, "could not determine whether etcd keeps its majority without this node: no certificates")
 	})
-	if slices.Contains(c.host.verbs(), "kubeadm") {
+	if slices.Contains(c.host.Verbs(), "kubeadm") {
 		t.Error("kubeadm ran")
 	}
-	c.host.setEtcd(members(c.node, ""))
+	c.host.SetEtcd(members(c.node, ""))
 	c.await("it begins", func(s agentStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
 }
 
@@ -216,8 +216,8 @@ func TestKubeadmConfigCannotBeRead(t *testing.T) {
 func TestKubeadmOutputIsLogged(t *testing.T) {
 	c := newCluster(t, "agent-speaks")
 	c.kubelet()
-	c.host.hang(verb.Kubeadm)
-	c.host.fail[verb.Kubeadm] = &verb.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
+	c.host.Hang(verb.Kubeadm)
+	c.host.Fail[verb.Kubeadm] = &verb.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
@@ -227,11 +227,11 @@ func TestKubeadmOutputIsLogged(t *testing.T) {
 		request, _ = c.host.LastRequest(verb.Kubeadm)
 		return request != nil
 	})
-	path := filepath.Join(c.host.dir, host.KubeadmLog)
+	path := filepath.Join(c.host.Dir, host.KubeadmLog)
 	c.must(os.WriteFile(path, []byte("[upgrade] begins\n\n\x1b[31m[ERROR] no\n[half"), 0o600))
 	tick := request.RequestedAt.Add(-10 * time.Millisecond) // the kernel's last one
 	c.must(os.Chtimes(path, tick, tick))
-	c.host.finish(verb.Kubeadm)
+	c.host.Finish(verb.Kubeadm)
 	status := c.await("it failed", func(s agentStatus) bool { return s.Retry.Time != nil })
 	if status.KubeadmLog != "[ERROR] no\n" || status.Reason != v1alpha1.ReasonKubeadmFailed {
 		t.Errorf("status %+v", status)
@@ -274,7 +274,7 @@ func (c *cluster) awaitLog(want ...string) {
 // preflight reads them.
 func TestInventoryHasEtcd(t *testing.T) {
 	c := newControlPlane(t, "agent-etcd-facts")
-	c.host.setEtcd(members(c.node, "other-2"))
+	c.host.SetEtcd(members(c.node, "other-2"))
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	inventory := c.awaitInventory("it names etcd's members", func(i v1alpha1.NodeInventory) bool { return i.Etcd != nil })

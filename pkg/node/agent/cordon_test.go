@@ -18,7 +18,7 @@ func TestPersonsCordonAfterOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, name)
 			c.kubelet()
-			c.host.setKubeletProblem("it settles until the test goes on")
+			c.host.SetKubeletProblem("it settles until the test goes on")
 			c.order(v1alpha1.ReleaseNode)
 			c.run()
 			c.await("it settles", func(s agentStatus) bool {
@@ -38,7 +38,7 @@ func TestPersonsCordonAfterOurs(t *testing.T) {
 			if !runs {
 				c.run()
 			}
-			c.host.setKubeletProblem("")
+			c.host.SetKubeletProblem("")
 			c.awaitStep(v1alpha1.StepIdle)
 			if got := marksOf(c.nodeNow()); got != "cordoned by another client" {
 				t.Errorf("in the end the node is %s, want it cordoned by another client", got)

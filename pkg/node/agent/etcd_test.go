@@ -9,13 +9,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
 // TestEtcdStartFailureIsNoAnswer checks that one error of the system bus does not close the
 // gate of a node that is drained already.
 func TestEtcdStartFailureIsNoAnswer(t *testing.T) {
-	h := newFakeHost()
-	h.busFails = verb.Etcd
+	h := pretend.NewHost()
+	h.BusFails = verb.Etcd
 	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
 	o := machine.Observation{Now: time.Now(), Host: &machine.Host{OneAtATime: true}}
 	if a.checkEtcd(t.Context(), o, time.Time{}) || a.etcd.facts != nil {
@@ -25,7 +26,7 @@ func TestEtcdStartFailureIsNoAnswer(t *testing.T) {
 		t.Errorf("got start failure %+v, want HostUnreachable", u)
 	}
 	a.checkEtcd(t.Context(), o, time.Time{})
-	if h.asked[verb.Etcd] == nil || len(a.startFailures) > 0 {
+	if h.Asked[verb.Etcd] == nil || len(a.startFailures) > 0 {
 		t.Errorf("etcd was not read again: %+v", a.startFailures)
 	}
 }
@@ -33,8 +34,8 @@ func TestEtcdStartFailureIsNoAnswer(t *testing.T) {
 // TestSlowEtcdAnswerCounts checks that an answer counts although it took longer than answers
 // stay valid, as when members are down.
 func TestSlowEtcdAnswerCounts(t *testing.T) {
-	h := newFakeHost()
-	h.takes = time.Hour // the test sets the answer
+	h := pretend.NewHost()
+	h.Takes = time.Hour // the test sets the answer
 	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler)}}
 	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	o := machine.Observation{Now: since, Host: &machine.Host{OneAtATime: true}}
@@ -52,8 +53,8 @@ func TestSlowEtcdAnswerCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.running[verb.Etcd] = false
-	h.results[verb.Etcd] = &verb.Result{Verb: verb.Etcd, Key: h.asked[verb.Etcd].Key, OK: true, FinishedAt: o.Now, Output: out}
+	h.Running[verb.Etcd] = false
+	h.Results[verb.Etcd] = &verb.Result{Verb: verb.Etcd, Key: h.Asked[verb.Etcd].Key, OK: true, FinishedAt: o.Now, Output: out}
 	check(true, "with a new answer")
 
 	o.Now = o.Now.Add(2 * etcdAge)

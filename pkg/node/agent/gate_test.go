@@ -52,7 +52,7 @@ func TestRemainingTimeIsReadLive(t *testing.T) {
 	if status.StepEndTime == nil || !status.StepEndTime.Time.Equal(closes.Add(time.Hour)) {
 		t.Errorf("the hold ends at %v, want the end of the exclusion, %v", status.StepEndTime, closes.Add(time.Hour))
 	}
-	if slices.Contains(c.host.verbs(), "kubeadm") {
+	if slices.Contains(c.host.Verbs(), "kubeadm") {
 		t.Error("kubeadm ran")
 	}
 	c.order(v1alpha1.ReleaseNode, expects(5*time.Minute))
@@ -89,7 +89,7 @@ func TestOtherRebootManagerIsReadLive(t *testing.T) {
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "kured holds its lock for node elsewhere") {
 		t.Errorf("status %+v", status)
 	}
-	if slices.Contains(c.host.verbs(), "kubeadm") {
+	if slices.Contains(c.host.Verbs(), "kubeadm") {
 		t.Error("kubeadm ran")
 	}
 	delete(made.Annotations, lock)

@@ -7,19 +7,20 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
 // TestFailedFactsAreGatheredAgain checks that facts which could not be gathered are gathered
 // again soon, and that until then the host counts as unreachable despite older facts.
 func TestFailedFactsAreGatheredAgain(t *testing.T) {
-	h := newFakeHost()
-	h.takes = 0
+	h := pretend.NewHost()
+	h.Takes = 0
 	a := &Agent{Config: Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
 	now := time.Now()
 	gather := func() error {
 		t.Helper()
 		err := a.gather(t.Context(), machine.Observation{Now: now}, "")
-		h.awaitEnd(t, verb.Facts)
+		h.AwaitEnd(t.Context(), verb.Facts)
 		return err
 	}
 	for range 2 {
@@ -28,7 +29,7 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 		}
 	}
 	now = now.Add(factsAge)
-	h.fail[verb.Facts] = &verb.Result{Message: "the disk is full"}
+	h.Fail[verb.Facts] = &verb.Result{Message: "the disk is full"}
 	if err := gather(); err != nil {
 		t.Fatal(err)
 	}

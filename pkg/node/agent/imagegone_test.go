@@ -7,13 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
 // deleteImage deletes the staged image from the node's disk by hand.
-func (h *fakeHost) deleteImage() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.facts.Installed = []string{"v1.34.3"}
+func deleteImage(h *pretend.Host) {
+	h.Lock()
+	defer h.Unlock()
+	h.Facts.Installed = []string{"v1.34.3"}
 }
 
 // TestImageDeletedBeforeRelease checks that a node whose staged image was deleted stages it
@@ -23,10 +24,10 @@ func TestImageDeletedBeforeRelease(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
-	c.host.deleteImage()
+	deleteImage(c.host)
 	c.order(v1alpha1.ReleaseNode)
 	c.awaitStep(v1alpha1.StepIdle)
-	if diff := cmp.Diff([]string{"stage", "stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" {
+	if diff := cmp.Diff([]string{"stage", "stage", "kubeadm", "activate"}, c.host.Verbs()); diff != "" {
 		t.Errorf("work on the host (-want +got):\n%s", diff)
 	}
 }
@@ -38,7 +39,7 @@ func TestImageDeletedBeforeUpgrade(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
-	c.host.deleteImage()
+	deleteImage(c.host)
 	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "again"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}})
 	fixed := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "again"}}
 	fixed.Status.Images = []v1alpha1.Image{patchImage()}
@@ -47,7 +48,7 @@ func TestImageDeletedBeforeUpgrade(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone, func(s *v1alpha1.NodeUpgradeSpec) { s.Upgrade = c.upgrade("again") })
 	c.await("it follows the new upgrade", func(s agentStatus) bool {
 		follows := s.Upgrade != nil && s.Upgrade.Name == "again"
-		if follows && s.Step == v1alpha1.StepWaiting && len(c.host.verbs()) == 1 {
+		if follows && s.Step == v1alpha1.StepWaiting && len(c.host.Verbs()) == 1 {
 			t.Fatal("the node counts as staged")
 		}
 		return follows && s.Versions.Staged == "v1.34.4"

@@ -54,14 +54,14 @@ func TestFactsChanged(t *testing.T) {
 // created again if it was deleted.
 func TestInventory(t *testing.T) {
 	c := newCluster(t, "agent-inventory")
-	c.host.facts.Node = v1alpha1.NodeFacts{
+	c.host.Facts.Node = v1alpha1.NodeFacts{
 		CgroupVersion: 2, RefreshBlockers: []string{"/usr/a"}, Disks: []v1alpha1.DiskFacts{{Path: "/etc/kubernetes", FreeBytes: 1 << 30}},
 	}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitInventory("it exists", func(v1alpha1.NodeInventory) bool { return true })
 	inventory := c.awaitInventory("it has the image", func(i v1alpha1.NodeInventory) bool { return len(i.Installed) == 2 })
-	want := v1alpha1.NodeFacts{GatheredTime: inventory.GatheredTime, Installed: []string{"v1.34.3", "v1.34.4"}, CgroupVersion: 2, RefreshBlockers: []string{"/usr/a"}, Disks: c.host.facts.Node.Disks}
+	want := v1alpha1.NodeFacts{GatheredTime: inventory.GatheredTime, Installed: []string{"v1.34.3", "v1.34.4"}, CgroupVersion: 2, RefreshBlockers: []string{"/usr/a"}, Disks: c.host.Facts.Node.Disks}
 	if diff := cmp.Diff(want, inventory.NodeFacts); diff != "" || inventory.GatheredTime.IsZero() {
 		t.Errorf("inventory (-want +got):\n%s", diff)
 	}
@@ -95,16 +95,16 @@ func TestInventoryIsNotRewritten(t *testing.T) {
 // that nothing is changed on it.
 func TestUnmanagedNode(t *testing.T) {
 	c := newCluster(t, "agent-unmanaged")
-	c.host.facts.Armed = true
+	c.host.Facts.Armed = true
 	c.run()
 	c.awaitInventory("its facts are gathered", func(i v1alpha1.NodeInventory) bool { return !i.GatheredTime.IsZero() })
 	time.Sleep(2 * time.Second)
-	if began := c.host.verbs(); len(began) > 0 {
+	if began := c.host.Verbs(); len(began) > 0 {
 		t.Errorf("got work on the host %v, want none", began)
 	}
 	c.order(v1alpha1.ReleaseNone)
 	c.awaitStep(v1alpha1.StepWaiting)
-	if diff := cmp.Diff([]string{string(verb.Disarm), string(verb.Stage)}, c.host.verbs()); diff != "" {
+	if diff := cmp.Diff([]string{string(verb.Disarm), string(verb.Stage)}, c.host.Verbs()); diff != "" {
 		t.Errorf("work on the host (-want +got):\n%s", diff)
 	}
 }

@@ -24,11 +24,11 @@ func TestDeadKubelet(t *testing.T) {
 	if got := c.status().Step; got != v1alpha1.StepVerifying {
 		t.Fatalf("the step is %s, want Verifying", got)
 	}
-	c.host.setKubeletProblem("the kubelet does not run")
+	c.host.SetKubeletProblem("the kubelet does not run")
 	c.renew(time.Now(), time.Hour)
 	c.await("it is found on the host", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepSettling && s.Reason == v1alpha1.ReasonUnhealthy && s.Message == "the kubelet does not run"
 	})
-	c.host.setKubeletProblem("")
+	c.host.SetKubeletProblem("")
 	c.awaitStep(v1alpha1.StepIdle)
 }

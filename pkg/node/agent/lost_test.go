@@ -37,9 +37,9 @@ func TestLostWhileKubeadmRuns(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.await("images are pulled", func(s agentStatus) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
-	c.host.hang(verb.Kubeadm)
+	c.host.Hang(verb.Kubeadm)
 	c.order(v1alpha1.ReleaseControlPlane)
-	c.await("kubeadm runs", func(agentStatus) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
+	c.await("kubeadm runs", func(agentStatus) bool { return slices.Contains(c.host.Verbs(), "kubeadm") })
 	c.loseState()
 	for range 50 {
 		if !c.holdsSlot() {
@@ -49,7 +49,7 @@ func TestLostWhileKubeadmRuns(t *testing.T) {
 	}
 	c.order(v1alpha1.ReleaseNone)
 	c.awaitStep(v1alpha1.StepKubeadm)
-	c.host.finish(verb.Kubeadm)
+	c.host.Finish(verb.Kubeadm)
 	c.await("it checks the control plane", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepChecking && s.Reason == v1alpha1.ReasonUnhealthy
 	})
@@ -69,7 +69,7 @@ func TestLostWhileKubeadmRuns(t *testing.T) {
 func TestLostWhileNodeIsDown(t *testing.T) {
 	c := newCluster(t, "agent-lost-down")
 	down := make(chan string, 1)
-	c.host.onReboot = func(boot string) {
+	c.host.OnReboot = func(boot string) {
 		c.kill()
 		c.kubectl("patch", "node", c.node, "--subresource", "status", "-p", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
 		down <- boot

@@ -16,9 +16,9 @@ func TestStartFailureCostsNoAttempt(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
-	c.host.mu.Lock()
-	c.host.busFails = verb.Kubeadm
-	c.host.mu.Unlock()
+	c.host.Lock()
+	c.host.BusFails = verb.Kubeadm
+	c.host.Unlock()
 	c.order(v1alpha1.ReleaseNode)
 	status := c.await("the reason is HostUnreachable", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonHostUnreachable })
 	if status.Step != v1alpha1.StepKubeadm || status.Message != "the bus is away" {

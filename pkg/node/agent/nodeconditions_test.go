@@ -159,7 +159,7 @@ func TestConditionsAfterDeadAgent(t *testing.T) {
 	c.awaitConditions("DrainInProgress, MaintenanceInProgress of Hardware, MaintenancePlanned")
 	c.run()
 	c.awaitConditions("MaintenanceInProgress of Hardware")
-	c.await("nothing is left", func(agentStatus) bool { return !c.host.hasFiles() })
+	c.await("nothing is left", func(agentStatus) bool { return !c.host.HasFiles() })
 }
 
 // TestConditionsWithoutNodeUpgrade checks that nothing stays if the NodeUpgrade is deleted, too.

@@ -9,6 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
 const needReboot = "the operating system asks for a reboot: Flatcar's update_engine has installed an update (UPDATE_STATUS_UPDATED_NEED_REBOOT)"
@@ -52,35 +53,35 @@ func TestRebootReason(t *testing.T) {
 // TestUpdateEngineSignal checks that update_engine's last status counts until it has another.
 func TestUpdateEngineSignal(t *testing.T) {
 	c := newCluster(t, "agent-engine")
-	c.host.facts.Node.Problems = []string{"a file is broken"}
-	c.host.setUpdateEngine("UPDATE_STATUS_IDLE", nil)
+	c.host.Facts.Node.Problems = []string{"a file is broken"}
+	setUpdateEngine(c.host, "UPDATE_STATUS_IDLE", nil)
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	if status := c.awaitStep(v1alpha1.StepWaiting); status.Reboot.Required {
 		t.Errorf("a reboot is required: %s", status.Reboot.Reason)
 	}
 
-	c.host.setUpdateEngine(host.UpdateEngineNeedReboot, nil)
+	setUpdateEngine(c.host, host.UpdateEngineNeedReboot, nil)
 	status := c.await("update_engine's signal is read", func(s agentStatus) bool { return s.Reboot.Required })
 	if status.Reboot.Reason != needReboot {
 		t.Errorf("got the reason %q, want %q", status.Reboot.Reason, needReboot)
 	}
 
-	c.host.setUpdateEngine("", errors.New("update_engine hangs"))
+	setUpdateEngine(c.host, "", errors.New("update_engine hangs"))
 	c.awaitInventory("the problem is reported", func(i v1alpha1.NodeInventory) bool { return slices.Contains(i.Problems, "update_engine hangs") })
 	if !c.status().Reboot.Required {
 		t.Error("the last status of update_engine no longer counts")
 	}
 
-	c.host.setUpdateEngine("", nil)
+	setUpdateEngine(c.host, "", nil)
 	c.await("it is masked", func(s agentStatus) bool { return !s.Reboot.Required })
 	c.awaitInventory("the problem is gone", func(i v1alpha1.NodeInventory) bool { return slices.Equal(i.Problems, []string{"a file is broken"}) })
 }
 
 // setUpdateEngine sets update_engine's answer, and sends its signal.
-func (h *fakeHost) setUpdateEngine(status string, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.engine = func() (string, error) { return status, err }
-	h.notify(host.Change{UpdateEngine: true})
+func setUpdateEngine(h *pretend.Host, status string, err error) {
+	h.Lock()
+	defer h.Unlock()
+	h.Engine = func() (string, error) { return status, err }
+	h.Notify(host.Change{UpdateEngine: true})
 }

@@ -28,7 +28,7 @@ func (c *cluster) deletePolicy() (again func()) {
 func TestNothingBeginsWithoutPolicy(t *testing.T) {
 	c := newCluster(t, "agent-no-policy")
 	c.kubelet()
-	c.host.facts.Armed = true
+	c.host.Facts.Armed = true
 	again := c.deletePolicy()
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
@@ -38,8 +38,8 @@ func TestNothingBeginsWithoutPolicy(t *testing.T) {
 	}
 	c.must(c.setMode(v1alpha1.ModeObserve))
 	c.await("the cluster is only observed", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonObserved })
-	if began := c.host.verbs(); len(began) > 0 || c.host.hasFiles() {
-		t.Errorf("got work on the host %v and files %t, want none", began, c.host.hasFiles())
+	if began := c.host.Verbs(); len(began) > 0 || c.host.HasFiles() {
+		t.Errorf("got work on the host %v and files %t, want none", began, c.host.HasFiles())
 	}
 	again()
 	c.await("it is upgraded", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonUpToDate })
@@ -81,9 +81,9 @@ func TestNothingIsGivenBackWithoutPolicy(t *testing.T) {
 		t.Errorf("the condition Managed is %q, want True GivingBack", got)
 	}
 	time.Sleep(2 * time.Second)
-	for _, one := range c.host.verbs() {
-		if one == string(verb.Uninstall) || !c.host.hasFiles() {
-			t.Fatalf("the node was given back: %v", c.host.verbs())
+	for _, one := range c.host.Verbs() {
+		if one == string(verb.Uninstall) || !c.host.HasFiles() {
+			t.Fatalf("the node was given back: %v", c.host.Verbs())
 		}
 	}
 	again()
@@ -112,7 +112,7 @@ func TestKeyringAfterStaging(t *testing.T) {
 	c.kubelet()
 	c.order(v1alpha1.ReleaseNode)
 	c.awaitStep(v1alpha1.StepIdle)
-	if diff := cmp.Diff([]string{"stage", "stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" {
+	if diff := cmp.Diff([]string{"stage", "stage", "kubeadm", "activate"}, c.host.Verbs()); diff != "" {
 		t.Errorf("work on the host (-want +got):\n%s", diff)
 	}
 	request, err := c.host.LastRequest(verb.Stage)

@@ -33,7 +33,7 @@ func TestReadyAfterReport(t *testing.T) {
 	}
 	c.run()
 	c.awaitReady()
-	c.host.deleteImage() // another reconcile
+	deleteImage(c.host) // another reconcile
 	time.Sleep(2 * time.Second)
 	if n := c.ready.Load(); n != 1 {
 		t.Errorf("it was ready %d times, want once", n)
@@ -45,7 +45,7 @@ func TestReadyAfterReport(t *testing.T) {
 func TestReadyWithoutReport(t *testing.T) {
 	c := newCluster(t, "agent-unready")
 	c.readyWithin = 2 * time.Second
-	c.host.hang(verb.Facts)
+	c.host.Hang(verb.Facts)
 	began := time.Now()
 	c.run()
 	c.awaitReady()

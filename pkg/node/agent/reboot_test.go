@@ -28,8 +28,8 @@ func (c *cluster) asReboot(name string) func(*v1alpha1.NodeUpgradeSpec) {
 func TestReboot(t *testing.T) {
 	c := newCluster(t, "agent-reboot")
 	c.kubelet()
-	c.host.engine = func() (string, error) {
-		if c.host.reboots > 0 {
+	c.host.Engine = func() (string, error) {
+		if c.host.Reboots > 0 {
 			return "UPDATE_STATUS_IDLE", nil
 		}
 		return host.UpdateEngineNeedReboot, nil
@@ -45,8 +45,8 @@ func TestReboot(t *testing.T) {
 	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || status.Reboot.Required {
 		t.Errorf("status %+v", status)
 	}
-	if slices.Contains(c.host.verbs(), "activate") || slices.Contains(c.host.verbs(), "kubeadm") || c.host.rebootCount() != 1 {
-		t.Errorf("got %d reboots; work on the host: %v", c.host.rebootCount(), c.host.verbs())
+	if slices.Contains(c.host.Verbs(), "activate") || slices.Contains(c.host.Verbs(), "kubeadm") || c.host.RebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host: %v", c.host.RebootCount(), c.host.Verbs())
 	}
 	want := []string{"in service", "cordoned by us, slot-0", "in service"}
 	if diff := cmp.Diff(want, seen()); diff != "" {
@@ -62,13 +62,13 @@ func TestRebootActivatesNothing(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
-	c.host.mu.Lock()
-	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
-	c.host.mu.Unlock()
-	c.host.onReboot = func(boot string) {
-		c.host.mu.Lock()
-		c.host.facts.RebootRequired, c.host.facts.RebootReason = false, ""
-		c.host.mu.Unlock()
+	c.host.Lock()
+	c.host.Facts.RebootRequired, c.host.Facts.RebootReason = true, "the operating system asks for a reboot"
+	c.host.Unlock()
+	c.host.OnReboot = func(boot string) {
+		c.host.Lock()
+		c.host.Facts.RebootRequired, c.host.Facts.RebootReason = false, ""
+		c.host.Unlock()
 		c.boot(boot)
 	}
 	c.kill()
@@ -77,8 +77,8 @@ func TestRebootActivatesNothing(t *testing.T) {
 	status := c.await("it has rebooted", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepIdle && s.Upgrade.Name == "reboot-2" && s.Reboot.FromBootID == "boot-0"
 	})
-	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || slices.Contains(c.host.verbs(), "activate") {
-		t.Errorf("began %v; status %+v", c.host.verbs(), status)
+	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || slices.Contains(c.host.Verbs(), "activate") {
+		t.Errorf("began %v; status %+v", c.host.Verbs(), status)
 	}
 	c.checkFree()
 }
@@ -89,23 +89,23 @@ func TestRebootWithoutImage(t *testing.T) {
 	c := newCluster(t, "agent-reboot-packages")
 	c.kubelet()
 	const why = "Kubernetes comes from packages"
-	c.host.packages = "v1.34.3"
-	c.host.facts.Supported, c.host.facts.UnsupportedReason = false, why
-	c.host.facts.Installed, c.host.facts.Active, c.host.facts.Merged, c.host.facts.Armed = nil, "", "", true
+	c.host.Packages = "v1.34.3"
+	c.host.Facts.Supported, c.host.Facts.UnsupportedReason = false, why
+	c.host.Facts.Installed, c.host.Facts.Active, c.host.Facts.Merged, c.host.Facts.Armed = nil, "", "", true
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	if status := c.awaitStep(v1alpha1.StepUnsupported); status.Unsupported != why {
 		t.Errorf("the status says %q, want %q", status.Unsupported, why)
 	}
 	c.kill()
-	c.host.mu.Lock()
-	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
-	c.host.mu.Unlock()
-	boots := c.host.onReboot
-	c.host.onReboot = func(boot string) {
-		c.host.mu.Lock()
-		c.host.facts.RebootRequired, c.host.facts.RebootReason = false, ""
-		c.host.mu.Unlock()
+	c.host.Lock()
+	c.host.Facts.RebootRequired, c.host.Facts.RebootReason = true, "the operating system asks for a reboot"
+	c.host.Unlock()
+	boots := c.host.OnReboot
+	c.host.OnReboot = func(boot string) {
+		c.host.Lock()
+		c.host.Facts.RebootRequired, c.host.Facts.RebootReason = false, ""
+		c.host.Unlock()
 		boots(boot)
 	}
 	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-3"))
@@ -116,8 +116,8 @@ func TestRebootWithoutImage(t *testing.T) {
 		}
 		return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "boot-0"
 	})
-	if verbs := c.host.verbs(); len(verbs) > 0 || c.host.rebootCount() != 1 || status.Versions.Kubelet != "v1.34.3" {
-		t.Errorf("got %d reboots; work on the host: %v; status %+v", c.host.rebootCount(), verbs, status)
+	if verbs := c.host.Verbs(); len(verbs) > 0 || c.host.RebootCount() != 1 || status.Versions.Kubelet != "v1.34.3" {
+		t.Errorf("got %d reboots; work on the host: %v; status %+v", c.host.RebootCount(), verbs, status)
 	}
 	c.checkFree()
 }

@@ -15,7 +15,7 @@ func TestRefusedRegistration(t *testing.T) {
 	c := newCluster(t, "agent-registration")
 	c.kubelet()
 	var allow func()
-	c.host.onReboot = func(string) {
+	c.host.OnReboot = func(string) {
 		c.kill()
 		allow = c.refuse("", "nodes")
 		c.run()

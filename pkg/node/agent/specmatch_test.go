@@ -27,15 +27,15 @@ func TestOrderMustMatchUpgrade(t *testing.T) {
 			c.order(v1alpha1.ReleaseNone, row.change)
 			c.run()
 			status := c.await("the reason is OrderMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
-			if status.Step != v1alpha1.StepStaging || !strings.Contains(status.Message, row.want) || len(c.host.verbs()) > 0 {
-				t.Errorf("got step %s (%s) and work on the host %v, want Staging and none", status.Step, status.Message, c.host.verbs())
+			if status.Step != v1alpha1.StepStaging || !strings.Contains(status.Message, row.want) || len(c.host.Verbs()) > 0 {
+				t.Errorf("got step %s (%s) and work on the host %v, want Staging and none", status.Step, status.Message, c.host.Verbs())
 			}
 			// The order is corrected, and changed again once the image is staged.
 			c.order(v1alpha1.ReleaseNone)
 			c.awaitStep(v1alpha1.StepWaiting)
 			c.order(v1alpha1.ReleaseNode, row.change)
 			c.await("the order is refused again", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
-			if began := c.host.verbs(); !slices.Equal(began, []string{"stage"}) {
+			if began := c.host.Verbs(); !slices.Equal(began, []string{"stage"}) {
 				t.Errorf("got work on the host %v, want stage only", began)
 			}
 			c.order(v1alpha1.ReleaseNode)
@@ -54,8 +54,8 @@ func TestOrderOfEndedUpgradeMustMatchPolicy(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone, ofUpgrade(gone), func(s *v1alpha1.NodeUpgradeSpec) { s.Image.Digest = v1alpha1.DigestOf(strings.Repeat("b", 64)) })
 	c.run()
 	status := c.await("the reason is OrderMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
-	if len(c.host.verbs()) > 0 {
-		t.Errorf("got message %s and work on the host %v, want none", status.Message, c.host.verbs())
+	if len(c.host.Verbs()) > 0 {
+		t.Errorf("got message %s and work on the host %v, want none", status.Message, c.host.Verbs())
 	}
 	c.order(v1alpha1.ReleaseNone, ofUpgrade(gone))
 	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })

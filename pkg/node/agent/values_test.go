@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
 // TestStateSurvivesStatus checks that the machine's state can be restored from the status.
@@ -151,8 +152,8 @@ func TestNodePatches(t *testing.T) {
 // TestFactsAreGatheredAfterWork checks that no new result is observed with old facts: the
 // machine would take an activated image for one that is not.
 func TestFactsAreGatheredAfterWork(t *testing.T) {
-	h := newFakeHost()
-	h.takes = 0
+	h := pretend.NewHost()
+	h.Takes = 0
 	now := time.Now()
 	a := &Agent{Config: Config{Host: h, Install: func() error { return nil }}}
 	read := func() machine.Observation {
@@ -186,7 +187,7 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	if err := h.Start(t.Context(), request, verb.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	h.awaitEnd(t, verb.Activate)
+	h.AwaitEnd(t.Context(), verb.Activate)
 	if o := settled(); !o.Work[verb.Activate].OK || o.Host.Active != "v1.34.4" {
 		t.Fatalf("the activation has ended with %+v and the facts have %s, want v1.34.4", o.Work[verb.Activate], o.Host.Active)
 	}

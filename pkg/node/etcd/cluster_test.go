@@ -23,6 +23,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apiserver"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -166,7 +167,7 @@ func (n *node) dial() *clientv3.Client {
 
 func freeURL(t *testing.T) string {
 	t.Helper()
-	port, err := apitest.FreePort()
+	port, err := apiserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

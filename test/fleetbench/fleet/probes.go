@@ -1,6 +1,4 @@
-//go:build fleet
-
-package agent
+package main
 
 import (
 	"context"
@@ -9,12 +7,10 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 )
 
 // Of so many nodes the kubelet renews its Lease, as often as a real one. The times that this
@@ -63,25 +59,19 @@ func (p *fleetProbes) add(took time.Duration, err error) {
 }
 
 // probe renews the Leases of some nodes as their kubelets do.
-func (f *manyNodes) probe(ctx context.Context) {
-	number := min(len(f.nodes), probedNodes)
+func (f *fleet) probe(ctx context.Context) {
+	number := min(f.cluster.Number, probedNodes)
 	for i := range number {
-		n := f.nodes[i*len(f.nodes)/number]
-		config := rest.CopyConfig(f.config)
-		config.UserAgent, config.Impersonate = "kubelet", rest.ImpersonationConfig{UserName: "system:node:" + n.name, Groups: []string{"system:nodes", "system:authenticated"}}
+		name := f.cluster.Name(i * f.cluster.Number / number)
+		config := rest.CopyConfig(f.cluster.API)
+		config.UserAgent, config.Impersonate = "kubelet", rest.ImpersonationConfig{UserName: "system:node:" + name, Groups: []string{"system:nodes", "system:authenticated"}}
 		leases := kubernetes.NewForConfigOrDie(config).CoordinationV1().Leases("kube-node-lease")
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &n.name, ptr.To[int32](40)
-		f.create(func() error {
-			_, err := leases.Create(ctx, lease, metav1.CreateOptions{})
-			return err
-		})
 		go func() {
-			for ; ctx.Err() == nil; sleep(ctx, probeEvery) {
+			for ; ctx.Err() == nil; time.Sleep(probeEvery) {
 				began := time.Now()
 				call, cancel := context.WithTimeout(ctx, probeLimit)
 				patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, began.UTC().Format(metav1.RFC3339Micro))
-				_, err := leases.Patch(call, n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				_, err := leases.Patch(call, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 				cancel()
 				f.probes.add(time.Since(began), err)
 			}

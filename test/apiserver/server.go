@@ -1,4 +1,4 @@
-package apitest
+package apiserver
 
 import (
 	"context"
@@ -17,56 +17,71 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// adminToken is good on loopback, for a server that lives for one test run.
-const adminToken = "apitest-admin"
+// Server is one etcd and one kube-apiserver.
+type Server struct {
+	// Config is that of a cluster administrator, and Etcd the address of etcd.
+	Config *rest.Config
+	Etcd   string
 
-// server is one etcd and one kube-apiserver.
-type server struct {
-	folder    string
-	processes []*process
-	etcd      string // the address of its clients' port
-	config    *rest.Config
-	baseline  map[string]pair // what was in etcd after the setup of Fresh
+	folder  string
+	program Program
+	etcd    *Process
+	api     *Process
 }
 
-// newServer starts a server. flags are further flags of kube-apiserver.
-func newServer(flags ...string) (*server, error) {
-	folder, err := os.MkdirTemp("", "apitest-")
+// Program returns the path of etcd or kube-apiserver.
+type Program func(name string) (path string, err error)
+
+// New starts a server in a folder of its own, which Stop removes. flags are further flags of
+// kube-apiserver.
+func New(ctx context.Context, program Program, flags ...string) (*Server, error) {
+	folder, err := os.MkdirTemp("", "apiserver-")
 	if err != nil {
 		return nil, fmt.Errorf("starting an API server: %w", err)
 	}
-	s := &server{folder: folder}
-	s.etcd, err = s.startEtcd()
-	if err == nil {
-		err = s.startAPIServer(flags)
+	s := &Server{folder: folder, program: program}
+	if err = s.startEtcd(ctx); err == nil {
+		err = s.startAPIServer(ctx, flags)
 	}
 	if err != nil {
-		s.stop()
+		s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *server) startEtcd() (endpoint string, err error) {
+// Processes returns etcd and kube-apiserver.
+func (s *Server) Processes() []*Process { return []*Process{s.etcd, s.api} }
+
+// start starts a program of the server.
+func (s *Server) start(name string, args ...string) (*Process, error) {
+	path, err := s.program(name)
+	if err != nil {
+		return nil, err
+	}
+	return Start(s.folder, path, args...)
+}
+
+func (s *Server) startEtcd(ctx context.Context) error {
 	clientPort, err := FreePort()
 	if err != nil {
-		return "", err
+		return err
 	}
 	peerPort, err := FreePort()
 	if err != nil {
-		return "", err
+		return err
 	}
 	endpoint, peer := "http://127.0.0.1:"+clientPort, "http://127.0.0.1:"+peerPort
-	p, err := startProcess(s.folder, "etcd",
+	s.Etcd = endpoint
+	s.etcd, err = s.start("etcd",
 		"--data-dir="+filepath.Join(s.folder, "etcd"),
 		"--listen-client-urls="+endpoint, "--advertise-client-urls="+endpoint,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
 		"--unsafe-no-fsync", "--log-level=warn")
 	if err != nil {
-		return "", err
+		return err
 	}
-	s.processes = append(s.processes, p)
-	return endpoint, p.await(func() bool { return healthy(endpoint) })
+	return s.etcd.Await(ctx, func() bool { return healthy(endpoint) })
 }
 
 func healthy(endpoint string) bool {
@@ -84,7 +99,7 @@ func healthy(endpoint string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-func (s *server) startAPIServer(flags []string) error {
+func (s *Server) startAPIServer(ctx context.Context, flags []string) error {
 	port, err := FreePort()
 	if err != nil {
 		return err
@@ -93,11 +108,12 @@ func (s *server) startAPIServer(flags []string) error {
 	if err := writeKey(key); err != nil {
 		return err
 	}
-	if err := os.WriteFile(tokens, []byte(adminToken+",admin,admin,system:masters\n"), 0o600); err != nil {
+	token := rand.Text() // others on this machine reach loopback, too
+	if err := os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the admin's token: %w", err)
 	}
-	p, err := startProcess(s.folder, "kube-apiserver", append([]string{
-		"--etcd-servers=" + s.etcd, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + certs,
+	s.api, err = s.start("kube-apiserver", append([]string{
+		"--etcd-servers=" + s.Etcd, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + certs,
 		"--token-auth-file=" + tokens, "--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that it asks for
@@ -108,25 +124,24 @@ func (s *server) startAPIServer(flags []string) error {
 	if err != nil {
 		return err
 	}
-	s.processes = append(s.processes, p)
-	s.config = &rest.Config{
+	s.Config = &rest.Config{
 		Host:            "https://127.0.0.1:" + port,
-		BearerToken:     adminToken,
+		BearerToken:     token,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(certs, "apiserver.crt")},
 		QPS:             -1,
 	}
-	return p.await(s.ready)
+	return s.api.Await(ctx, s.ready)
 }
 
 // ready reports whether the server answers. It makes no client before the server has written its
 // certificate as a whole: client-go keeps what it reads from CAFile for five minutes, also of a file
 // that is still empty (transport/ca_rotation.go).
-func (s *server) ready() bool {
-	certificate, err := os.ReadFile(s.config.CAFile)
+func (s *Server) ready() bool {
+	certificate, err := os.ReadFile(s.Config.CAFile)
 	if err != nil || !x509.NewCertPool().AppendCertsFromPEM(certificate) {
 		return false
 	}
-	client, err := kubernetes.NewForConfig(s.config)
+	client, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
 		return false
 	}
@@ -136,12 +151,28 @@ func (s *server) ready() bool {
 	return err == nil
 }
 
-// stop ends the API server before its etcd.
-func (s *server) stop() {
-	for i := len(s.processes) - 1; i >= 0; i-- {
-		s.processes[i].stop()
+// Restart kills kube-apiserver, and starts it again at the same address after a pause. It returns when
+// the new one is ready, and when that was started.
+func (s *Server) Restart(ctx context.Context, pause time.Duration) (started time.Time, err error) {
+	s.api.Stop()
+	time.Sleep(pause)
+	started = time.Now()
+	again, err := s.start(s.api.Name, s.api.cmd.Args[1:]...)
+	if err != nil {
+		return started, fmt.Errorf("restarting %s: %w", s.api.Name, err)
 	}
-	_ = os.RemoveAll(s.folder) // a left-over in the temporary folder harms no test
+	s.api = again
+	return started, s.api.Await(ctx, s.ready)
+}
+
+// Stop ends the API server before its etcd.
+func (s *Server) Stop() {
+	for _, p := range []*Process{s.api, s.etcd} {
+		if p != nil {
+			p.Stop()
+		}
+	}
+	_ = os.RemoveAll(s.folder) // a left-over in the temporary folder harms nobody
 }
 
 // writeKey makes the key that service account tokens are signed with.

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package apitest
+package apiserver
 
 import "syscall"
 

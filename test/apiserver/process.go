@@ -1,0 +1,107 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Process is a program that runs until it is stopped.
+type Process struct {
+	Name string
+	// Done is closed when it has ended.
+	Done chan struct{}
+
+	log string // path of its output
+	cmd *exec.Cmd
+}
+
+// Start starts the program at a path. Its output goes to a file in the folder.
+func Start(folder, path string, args ...string) (*Process, error) {
+	name := filepath.Base(path)
+	log, err := os.Create(filepath.Join(folder, name+".log"))
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	defer log.Close()
+	p := &Process{Name: name, Done: make(chan struct{}), log: log.Name(), cmd: exec.CommandContext(context.Background(), path, args...)}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = dieWithParent()
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // the log says why it ended
+		close(p.Done)
+	}()
+	return p, nil
+}
+
+// PID returns its process ID.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Await returns when ready says so, and an error with the last of the log when the program ends before
+// or takes too long.
+func (p *Process) Await(ctx context.Context, ready func() bool) error {
+	limit := time.After(90 * time.Second)
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-p.Done:
+			return &NotReady{Name: p.Name, Why: "it ended", Log: p.lastWords()}
+		case <-limit:
+			return &NotReady{Name: p.Name, Why: "not ready in time", Log: p.lastWords()}
+		case <-poll.C:
+		}
+	}
+	return nil
+}
+
+// NotReady is why a program did not become ready, with the last lines of its log.
+type NotReady struct {
+	Name, Why string
+	Log       []string
+}
+
+func (e *NotReady) Error() string {
+	return fmt.Sprintf("waiting for %s: %s:\n%s", e.Name, e.Why, strings.Join(e.Log, "\n"))
+}
+
+func (p *Process) lastWords() []string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[max(0, len(lines)-15):]
+}
+
+// Stop kills: the data is thrown away with the folder.
+func (p *Process) Stop() {
+	_ = p.cmd.Process.Kill() // fails only where it has ended already
+	<-p.Done
+}
+
+// FreePort returns a port of loopback that no program listens on. It is below those that the kernel
+// gives to connections (32768 and more on Linux): one of them could take it before the program does.
+func FreePort() (string, error) {
+	var err error
+	for range 100 {
+		port := strconv.Itoa(10000 + rand.IntN(22000)) //nolint:gosec // a port is no secret
+		var listener net.Listener
+		if listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+port); err == nil {
+			return port, listener.Close()
+		}
+	}
+	return "", fmt.Errorf("looking for a free port: %w", err)
+}

@@ -50,7 +50,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Await returns when ready says so, and an error with the last of the log when the program ends before
 // or takes too long.
 func (p *Process) Await(ctx context.Context, ready func() bool) error {
-	limit := time.After(90 * time.Second)
+	limit := time.After(4 * time.Minute) // on a busy machine, a start takes minutes
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for !ready() {

@@ -25,6 +25,7 @@ const (
 )
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // Ctrl-C also ends what reads the output, and there is something to remove then
 	klog.SetLogger(logr.Discard()) // what happens is written by the screen
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

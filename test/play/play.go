@@ -139,13 +139,20 @@ func (w *world) stop(agents context.CancelFunc) {
 	group.Wait()
 }
 
-// writeKubeconfig writes the file with a context for each cluster.
+// writeKubeconfig writes the file with a context for each cluster, and that with a stage for each.
 func (w *world) writeKubeconfig() error {
 	file := api.NewConfig()
 	for _, c := range w.clusters {
 		c.addTo(file)
 	}
 	file.CurrentContext = w.clusters[0].name
+	fleet := "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: Fleet\nstages:\n"
+	for _, c := range w.clusters {
+		fleet += fmt.Sprintf("  - {name: %[1]s, contexts: [%[1]s]}\n", c.name)
+	}
+	if err := os.WriteFile(w.fleet(), []byte(fleet), 0o600); err != nil {
+		return fmt.Errorf("writing the file of the fleet: %w", err)
+	}
 	if err := clientcmd.WriteToFile(*file, w.kubeconfig()); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
@@ -153,6 +160,7 @@ func (w *world) writeKubeconfig() error {
 }
 
 func (w *world) kubeconfig() string { return filepath.Join(w.folder, "kubeconfig") }
+func (w *world) fleet() string      { return filepath.Join(w.folder, "fleet.yaml") }
 
 // exports is what another terminal needs.
 func (w *world) exports() string {
@@ -160,7 +168,8 @@ func (w *world) exports() string {
 	if kubectl, err := w.servers.path("kubectl"); err == nil {
 		path = append(path, filepath.Dir(kubectl))
 	}
-	return fmt.Sprintf("export KUBECONFIG=%s PLAY=%s PATH=%s:\"$PATH\"", quote(w.kubeconfig()), w.source.address, quote(strings.Join(path, ":")))
+	return fmt.Sprintf("export KUBECONFIG=%s KUBECTL_UPGRADE_FLEET=%s PLAY=%s PATH=%s:\"$PATH\"",
+		quote(w.kubeconfig()), quote(w.fleet()), w.source.address, quote(strings.Join(path, ":")))
 }
 
 // quote quotes a word for a shell, if it needs that.

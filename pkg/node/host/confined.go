@@ -254,11 +254,10 @@ func confinedFiles(stdin []byte) (f *confinedOutputs, err error) {
 
 // inMemory returns a file in memory with that content, which will be read from its start.
 func inMemory(name string, content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	file, err := newMemoryFile(name)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), name)
 	if _, err = file.Write(content); err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}

@@ -156,7 +156,8 @@ func (l Layout) Room(dir string) (free, total int64, err error) {
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
 		return 0, 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	return int64(st.Bfree) * st.Bsize, int64(st.Blocks) * st.Bsize, nil //nolint:gosec // no file system has 2^63 blocks
+	size := int64(st.Bsize)                                     //nolint:unconvert // it has another type on other systems
+	return int64(st.Bfree) * size, int64(st.Blocks) * size, nil //nolint:gosec // no file system has 2^63 blocks
 }
 
 // ControlPlaneComponents are the static pods that have the version of the kubeadm

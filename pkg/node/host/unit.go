@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/godbus/dbus/v5"
-	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -91,11 +90,10 @@ func (c *Client) startDirect(ctx context.Context, r verb.Request, o verb.Options
 		return fmt.Errorf("opening the program for nodes: %w", err)
 	}
 	defer func() { _ = program.Close() }()
-	fd, err := unix.MemfdCreate("result of host verb "+string(r.Verb), unix.MFD_CLOEXEC)
+	output, err := newMemoryFile("result of host verb " + string(r.Verb))
 	if err != nil {
 		return fmt.Errorf("making room for the result of host verb %q: %w", r.Verb, err)
 	}
-	output := os.NewFile(uintptr(fd), "result")
 	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil, Unit(r.Verb), "fail", directProperties(r.Verb, o, program, output), []auxUnit{})
 	if err != nil {
 		_ = output.Close()

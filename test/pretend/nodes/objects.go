@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -78,7 +80,7 @@ func (n *node) makePods(ctx context.Context) error {
 		}
 	}
 	labels := map[string]string{"app.kubernetes.io/name": "kubectl-upgrade", "app.kubernetes.io/component": "node-agent"}
-	if err := n.makePod(ctx, pod{v1alpha1.Namespace, "node-agent-" + n.name, "DaemonSet", labels, "node-agent:pretended"}); err != nil {
+	if err := n.makePod(ctx, pod{v1alpha1.Namespace, "node-agent-" + n.name, "DaemonSet", "node-agent", labels, "node-agent:pretended"}); err != nil {
 		return err
 	}
 	static := maps.Clone(n.host.Facts.StaticPods)
@@ -87,7 +89,7 @@ func (n *node) makePods(ctx context.Context) error {
 	}
 	for component, version := range static {
 		labels := map[string]string{"component": component, "tier": "control-plane"}
-		if err := n.makePod(ctx, pod{metav1.NamespaceSystem, component + "-" + n.name, "Node", labels, image(component, version)}); err != nil {
+		if err := n.makePod(ctx, pod{metav1.NamespaceSystem, component + "-" + n.name, "Node", n.name, labels, image(component, version)}); err != nil {
 			return err
 		}
 	}
@@ -98,22 +100,31 @@ func image(component, version string) string { return "registry.k8s.io/" + compo
 
 // pod is what differs between pods.
 type pod struct {
-	namespace, name, owner string
-	labels                 map[string]string
-	image                  string
+	namespace, name, owner, ownerName string
+	labels                            map[string]string
+	image                             string
+}
+
+// container has what the checks expect of workloads.
+func container(image string) corev1.Container {
+	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(8080)}}}
+	return corev1.Container{
+		Name: "c", Image: image, LivenessProbe: probe, ReadinessProbe: probe,
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")}},
+	}
 }
 
 // evicted is a pod that drains evict.
 func evicted(name string) pod {
-	return pod{metav1.NamespaceDefault, name, "ReplicaSet", map[string]string{"app": "web"}, "registry.example/web:1"}
+	return pod{metav1.NamespaceDefault, name, "ReplicaSet", "web", map[string]string{"app": "web"}, "registry.example/web:1"}
 }
 
 func (n *node) makePod(ctx context.Context, p pod) error {
 	object := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, Labels: p.labels, OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "apps/v1", Kind: p.owner, Name: "node-agent", UID: "0", Controller: ptr.To(true)}, // a drain asks whether this DaemonSet exists
+			{APIVersion: "apps/v1", Kind: p.owner, Name: p.ownerName, UID: "0", Controller: ptr.To(true)}, // a drain asks whether this DaemonSet exists
 		}},
-		Spec: corev1.PodSpec{NodeName: n.name, Containers: []corev1.Container{{Name: "c", Image: p.image}}},
+		Spec: corev1.PodSpec{NodeName: n.name, Containers: []corev1.Container{container(p.image)}},
 	}
 	if p.owner == "Node" {
 		object.OwnerReferences, object.Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}

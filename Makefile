@@ -30,13 +30,11 @@ install = @dpkg -s $(1) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTE
 
 ##@ Use it
 
-CLUSTERS ?= 3
-play: NODES ?= 5
-play: ## Clusters with pretended nodes on this machine, to try it out: docs/play.md (no root; 8 minutes the first time); CLUSTERS=3 NODES=5
+play: ## Try it in clusters whose nodes are pretended: docs/play.md (no root; the first time up to 8 minutes); CLUSTERS=3 NODES=5
 	@command -v go >/dev/null || { echo 'make play needs Go: https://go.dev/dl/' >&2; exit 1; }
 	@echo 'All nodes are pretended. Compiling what is not compiled yet ...'
 	@CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/coordinator ./cmd/kubectl-upgrade ./test/play
-	@bin/play --clusters '$(CLUSTERS)' --nodes '$(NODES)'
+	@bin/play --clusters '$(or $(CLUSTERS),3)' --nodes '$(or $(NODES),5)'
 
 demo: packages lab image ## Show an automatic patch of a real cluster on this machine (root; about 15 minutes the first time)
 	bin/lab demo --image bin/node-agent.tar
@@ -81,6 +79,7 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...
 	$(GOLANGCI) --build-tags integration ./pkg/node/host ./pkg/node/sysupdate
 	$(GOLANGCI) --build-tags prometheus,browser,fleet ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench
+	for os in darwin linux; do GOOS=$$os GOARCH=arm64 go vet ./cmd/kubectl-upgrade ./cmd/coordinator ./test/play || exit; done
 	for module in $(MODULES); do (cd $$module && $(GOLANGCI) --build-tags $(TAGS) ./...) || exit; done
 	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate

@@ -18,6 +18,7 @@ var runners = map[string]string{
 	"docs/images.md":    "pkg/cluster/source/mirrorpage_test.go",
 	"docs/rollback.md":  "lab/scenario/restore.go",
 	"docs/schedules.md": "pkg/plugin/cli/schedulespage_test.go",
+	"docs/play.md":      "test/play/page_test.go",
 	"docs/runbooks.md":  "lab/e2e/runbooks_test.go",
 }
 

@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, "--clusters", "3", "--nodes", "2", "--speed", "8")
+	p := start(t, "--clusters", "3", "--nodes", "1", "--speed", "8")
 	p.awaitLine("export ")
 	commands := 0
 	for _, match := range block.FindAllStringSubmatch(string(page), -1) {

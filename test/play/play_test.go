@@ -25,7 +25,7 @@ var bin = sync.OnceValue(func() (err error) {
 	if folder, err = os.MkdirTemp("", "play-test-"); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-o", folder+"/", "./cmd/coordinator", "./cmd/kubectl-upgrade", "./test/play")
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", folder+"/", "./cmd/coordinator", "./cmd/kubectl-upgrade", "./test/play")
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
@@ -134,10 +134,10 @@ func (p *running) end(signal os.Signal) {
 	p.nothingLeft()
 }
 
-// nothingLeft checks that no process names its folder, and that nothing is in it but kubectl's cache.
+// nothingLeft checks that no process names its folder, and that nothing is in it but caches.
 func (p *running) nothingLeft() {
 	p.Helper()
-	left, err := filepath.Glob(filepath.Join(p.dir, "*")) // those that begin with a dot are kubectl's
+	left, err := filepath.Glob(filepath.Join(p.dir, "[^.]*")) // the caches in HOME begin with a dot, and stay
 	if err != nil || len(left) > 0 {
 		p.Errorf("it left %v (%v)", left, err)
 	}

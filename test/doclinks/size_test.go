@@ -9,7 +9,7 @@ import (
 // What readers get is bounded: README.md, CONTRIBUTING.md, CHANGELOG.md and docs. A feature raises
 // these limits by what it adds, on purpose.
 const (
-	maxPages = 30
+	maxPages = 31
 	maxWords = 48187
 )
 

@@ -63,7 +63,7 @@ func (f *freeze) addFreezeFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
 	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
-	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot. Default: all.")
+	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot, Rollback. Default: all.")
 	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
 }
 

@@ -180,8 +180,12 @@ func (t *target) kubeletDone(n *node) bool {
 	return !t.reboot && atLeast(*n.runs.kubelet, t.to)
 }
 
-// kubeadmDone reports whether pass 1 is over for this control-plane node.
+// kubeadmDone reports whether pass 1 is over for this control-plane node. Static pods that are newer
+// than the version must not be taken back by kubeadm.
 func (t *target) kubeadmDone(n *node) bool {
+	if n.ControlPlane && known(t.to) && t.to.Less(*n.runs.controlPlane) {
+		return true
+	}
 	return t.kubeletsOnly() || atLeast(*n.runs.kubeadm, t.to) || t.kubeletDone(n) && atLeast(*n.runs.controlPlane, t.to)
 }
 

@@ -268,7 +268,7 @@ func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
 }
 
 // reachedAt returns when u took effect: its completion, if it succeeded, or its
-// trigger, once every apiserver is at the version. Nil: it has not.
+// trigger, once an apiserver is at the version: kubeadm takes none back. Nil: it has not.
 func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	switch {
 	case u.Status.Outcome == v1alpha1.OutcomeSucceeded:
@@ -277,8 +277,8 @@ func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 		return nil
 	}
 	to := parsed(u.Spec.Version)
-	older := func(pod fleet.StaticPod) bool { return !atLeast(parsed(pod.Version), to) }
-	if len(r.snapshot.APIServers) == 0 || slices.ContainsFunc(r.snapshot.APIServers, older) {
+	reached := func(pod fleet.StaticPod) bool { return atLeast(parsed(pod.Version), to) }
+	if !slices.ContainsFunc(r.notOnWorkers(r.snapshot.APIServers), reached) {
 		return nil
 	}
 	return u.Status.TriggerTime

@@ -202,9 +202,11 @@ func Pulled(o Observation) bool {
 	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)))
 }
 
-// kubeadmDone reports whether kubeadm upgrade has completed for the target, or is not part of it.
+// kubeadmDone reports whether kubeadm upgrade has completed for the target, or must not run for it: it is
+// not part of it, or would take newer static pods back.
 func kubeadmDone(o Observation) bool {
-	return o.Spec.Type.KubeletsOnly() || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
+	newer := o.Host.ControlPlane && o.Host.ControlPlaneVersion != o.Spec.Version && version.AtLeast(o.Host.ControlPlaneVersion, o.Spec.Version)
+	return o.Spec.Type.KubeletsOnly() || newer || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
 }
 
 // done reports whether the node has reached spec. A control-plane node that joined at the

@@ -79,8 +79,8 @@ func activating(s State, o Observation) (State, Action) {
 		return abortAndRetry(s, o, work.Reason, work.Message)
 	case s.Follows(o.Spec) && flipped:
 		return withWork(s, o, verb.Activate, key)
-	case flipped:
-		// Another upgrade is requested by now; the symlink is from this one.
+	case flipped && o.Host.Active != o.Host.Merged:
+		// Another upgrade, or none, is requested by now; the symlink is from this one.
 		return afterActivate(s, o)
 	}
 	return s.enter(v1alpha1.StepLastCheck, o), Action{}

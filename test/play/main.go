@@ -28,13 +28,13 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE) // Ctrl-C also ends what reads the output, and there is something to remove then
 	klog.SetLogger(logr.Discard()) // what happens is written by the screen
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	err := newCommand(os.Stdout).ExecuteContext(ctx)
-	if err == nil || ctx.Err() != nil {
+	ended := ctx.Err() != nil
+	stop()
+	if err == nil || ended {
 		return // who ends it has what they wanted
 	}
 	fmt.Fprintln(os.Stderr, "play:", oneLine(err))
-	stop()
 	os.Exit(1)
 }
 

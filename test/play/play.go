@@ -24,7 +24,6 @@ type world struct {
 	nodes   int
 	speed   float64
 
-	mu       sync.Mutex
 	clusters []*cluster
 	agents   sync.WaitGroup
 }

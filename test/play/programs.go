@@ -85,10 +85,10 @@ func missing(have programs, wanted []string) (lacking []string) {
 
 // lock keeps two of these programs from compiling at once. The kernel frees it when this one ends.
 func lock(ctx context.Context, s *screen, folder string) (unlock func(), err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("making the cache: %w", err)
 	}
-	file, err := os.OpenFile(folder+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(folder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the cache: %w", err)
 	}
@@ -156,7 +156,7 @@ func binaryOf(pkg string) string { return filepath.Base(strings.TrimSuffix(pkg, 
 func goBuild(ctx context.Context, s *screen, to string, packages []string) error {
 	const path = "k8s.io/component-base/version"
 	ldflags := fmt.Sprintf("-s -w -X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=34", path, serversVersion, path, path)
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-v", "-ldflags", ldflags, "-o", to + "/"}, packages...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-v", "-ldflags", ldflags, "-o", to + "/"}, packages...)...) //nolint:gosec // packages that are listed here
 	cmd.Dir = serversModule
 	// The compiler collects its garbage later: that takes a quarter less time.
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOGC=400", "GOMEMLIMIT=1536MiB")

@@ -66,7 +66,7 @@ func (o *source) servePublish(answer http.ResponseWriter, request *http.Request)
 		what = "is published, and its kubelet will not become healthy"
 	}
 	o.happened("source", "", v+" "+what)
-	fmt.Fprintf(answer, "%s %s.\n", v, what)
+	fmt.Fprintf(answer, "%s %s.\n", v, what) //nolint:gosec // a version that was parsed, for a terminal
 }
 
 // publish offers a version. One that was published stays as it is.
@@ -110,12 +110,12 @@ func newPublish(out io.Writer) *cobra.Command {
 			if broken {
 				form.Set("broken", "yes")
 			}
-			request, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, address+"/publish", strings.NewReader(form.Encode()))
+			request, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, address+"/publish", strings.NewReader(form.Encode())) //nolint:gosec // the address is the visitor's own
 			if err != nil {
 				return fmt.Errorf("PLAY=%s: %w", address, err)
 			}
 			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			answer, err := http.DefaultClient.Do(request)
+			answer, err := http.DefaultClient.Do(request) //nolint:gosec // the address is the visitor's own
 			if err != nil {
 				return fmt.Errorf("no `make play` answers at %s, which PLAY names: paste the line `export …` of the one that runs", address)
 			}

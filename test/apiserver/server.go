@@ -172,7 +172,7 @@ func (s *Server) Stop() {
 			p.Stop()
 		}
 	}
-	_ = os.RemoveAll(s.folder) // a left-over in the temporary folder harms nobody
+	_ = os.RemoveAll(s.folder) // a left-over in the temporary folder does no harm
 }
 
 // writeKey makes the key that service account tokens are signed with.

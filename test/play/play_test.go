@@ -195,7 +195,7 @@ func TestFailures(t *testing.T) {
 			}
 			p.start()
 			go func() {
-				for range p.lines { //nolint:revive // nobody reads them
+				for range p.lines { //nolint:revive // they are not read
 				}
 			}()
 			select {
@@ -211,7 +211,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestEndsWithoutAReader checks that it removes everything although nobody reads its output any more, as
+// TestEndsWithoutAReader checks that it removes everything although its output is read no more, as
 // when Ctrl-C ends `make play | tee log`.
 func TestEndsWithoutAReader(t *testing.T) {
 	p := prepare(t, "--clusters", "1", "--nodes", "1")

@@ -65,7 +65,7 @@ func obtain(ctx context.Context, s *screen) (programs, error) {
 		return nil, err
 	}
 	defer unlock()
-	if lacking := missing(have, wanted); lacking != nil { // nobody else has compiled them meanwhile
+	if lacking := missing(have, wanted); lacking != nil { // no other run has compiled them meanwhile
 		if err := compile(ctx, s, folder, lacking); err != nil {
 			return nil, err
 		}

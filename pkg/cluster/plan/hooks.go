@@ -285,9 +285,12 @@ func (h *hooks) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) fleet
 	if run.JobUID != "" {
 		message += showLog(run) + ", and "
 	}
-	if version == "" {
+	switch {
+	case version == "":
 		message += fmt.Sprintf("a ClusterUpgrade of type Reboot with spec.retryOf: %s runs it again", upgrade)
-	} else {
+	case h.target != nil && h.target.back:
+		message += fmt.Sprintf("the same `kubectl upgrade rollback` with --to %s --retry runs it again", version)
+	default:
 		message += fmt.Sprintf("`kubectl upgrade apply %s --retry` runs it again", version)
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: message, Stays: true}

@@ -10,7 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	_ "net/http/pprof" //nolint:gosec // for whoever looks for what takes time
+	_ "net/http/pprof" //nolint:gosec // to see what takes time
 	"os"
 	"strconv"
 	"sync"

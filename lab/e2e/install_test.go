@@ -109,7 +109,7 @@ func (c *testCluster) waysToInstall(t *testing.T) []wayToInstall {
 			c.program(t, "helm", "uninstall", "kubectl-upgrade", "--namespace", "kubectl-upgrade")
 			crds := c.must(t)(c.Kube(c.ctx, "get", "crd", "-o", `jsonpath={range .items[?(@.spec.group=="kubectl-upgrade.dev")]}{.metadata.name} {end}`))
 			kube(append([]string{"delete", "--timeout", "3m", "crd"}, strings.Fields(crds)...)...)(t)
-			kube("delete", "namespace", "kubectl-upgrade", "--timeout", "3m")(t)
+			kube("delete", "namespace", "kubectl-upgrade", "kubectl-upgrade-hooks", "--timeout", "3m")(t) // as docs/install.md says
 		}},
 		{"kustomize", kube("apply", "--server-side", "-k", manifests), kube("delete", "-k", manifests, "--timeout", "3m")},
 	}

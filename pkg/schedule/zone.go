@@ -4,6 +4,7 @@ import (
 	_ "embed" // for zones.txt
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,15 @@ var zoneNames string
 
 // ZoneNames returns the names of all zones.
 func ZoneNames() []string { return strings.Split(strings.TrimSpace(zoneNames), "\n") }
+
+// zones has the names of all zones. Each reading of a schedule asks for some.
+var zones = sync.OnceValue(func() map[string]struct{} {
+	all := map[string]struct{}{}
+	for _, one := range ZoneNames() {
+		all[one] = struct{}{}
+	}
+	return all
+})
 
 // NearestZone returns the zone that is probably meant: the name in other letters, or that of the
 // city; empty: none is.
@@ -38,10 +48,11 @@ func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
+	if _, known := zones()[name]; known {
+		return time.LoadLocation(name)
+	}
 	known := NearestZone(name)
 	switch {
-	case known == name:
-		return time.LoadLocation(name)
 	case known != "":
 		return nil, fmt.Errorf("%q is not an IANA time zone; did you mean %s?", name, known)
 	case name == "Local" || name == "localtime" || name == "posixrules":

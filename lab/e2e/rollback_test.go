@@ -157,8 +157,8 @@ func (r *rollbacks) removeImage(t *testing.T, node string) {
 }
 
 // runs returns an error unless the node's kubelet is of that version, and the node in service.
-func (r *rollbacks) runs(node, version string) error {
-	one, err := r.kube.CoreV1().Nodes().Get(r.ctx, node, metav1.GetOptions{})
+func (c *testCluster) runs(node, version string) error {
+	one, err := c.kube.CoreV1().Nodes().Get(c.ctx, node, metav1.GetOptions{})
 	switch {
 	case err != nil:
 		return err

@@ -24,6 +24,7 @@ flatcar)
 	(cd test/othertools && go build -o "$root/bin/butane" github.com/coreos/butane/internal && go build -o "$root/bin/capi-ignition" ./capi/ignition)
 	tests=$tests/${CASE-}
 	;;
+fleet) go build -o "$root/bin/play" ./test/play ;;
 staging) debian nginx-light ;;
 gates) debian prometheus ;;
 notices) debian prometheus-alertmanager ;;

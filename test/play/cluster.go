@@ -38,7 +38,11 @@ type cluster struct {
 
 // start starts the cluster, and its agents, which run until agents ends.
 func (c *cluster) start(ctx, agents context.Context) (err error) {
-	if c.server, err = apiserver.New(ctx, c.servers.path); err != nil {
+	var flags []string
+	if c.address != "" {
+		flags = []string{"--advertise-address=" + c.address}
+	}
+	if c.server, err = apiserver.New(ctx, c.servers.path, flags...); err != nil {
 		return err
 	}
 	if c.authority, err = os.ReadFile(c.server.Config.CAFile); err != nil {
@@ -69,7 +73,7 @@ func (c *cluster) nodesConfig() nodes.Config {
 	return nodes.Config{
 		API: c.server.Config, Number: c.nodes, Name: nodeName, Pods: 2,
 		Verb: takes(time.Second), Reboot: takes(4 * time.Second), Pod: takes(time.Second), Guard: takes(8 * time.Second),
-		Broken: c.source.isBroken, Reschedule: true,
+		Broken: c.images.isBroken, Reschedule: true,
 		Log: func(node, what string) { c.happened(c.name, node, what) },
 	}
 }
@@ -100,7 +104,7 @@ func (c *cluster) install(ctx context.Context) error {
 	}
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	policy.Spec.Mode, policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{}
-	policy.Spec.Source = v1alpha1.ImageSource{URL: c.source.address + "/kubernetes/", Insecure: true, IntervalSeconds: 1}
+	policy.Spec.Source = v1alpha1.ImageSource{URL: c.images.index, Insecure: true, IntervalSeconds: 1}
 	policy.Spec.Strategy.SettleSeconds = ptr.To[int32](1)
 	if !c.first {
 		policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}

@@ -40,7 +40,7 @@ func main() {
 
 func newCommand(out io.Writer) *cobra.Command {
 	var clusters, nodes string
-	var speed float64
+	var options options
 	command := &cobra.Command{
 		Use:   "play",
 		Short: "Clusters in which only the nodes are pretended, until Ctrl-C",
@@ -57,12 +57,14 @@ func newCommand(out io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return play(cmd.Context(), &screen{out: out}, number, size, speed)
+			return play(cmd.Context(), &screen{out: out}, number, size, options)
 		},
 	}
 	command.Flags().StringVar(&clusters, "clusters", "3", "how many clusters")
 	command.Flags().StringVar(&nodes, "nodes", "5", "how many nodes each has; the first is its control plane")
-	command.Flags().Float64Var(&speed, "speed", 1, "how many times faster than usual nodes pretend to be")
+	command.Flags().Float64Var(&options.speed, "speed", 1, "how many times faster than usual nodes pretend to be")
+	command.Flags().StringVar(&options.source, "source", "", "the address of a real source of images, in place of one that pretends")
+	command.Flags().StringVar(&options.address, "address", "", "another address for the certificates of the API servers, by which a proxy reaches them")
 	command.AddCommand(newPublish(out))
 	return command
 }

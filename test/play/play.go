@@ -20,19 +20,25 @@ type world struct {
 	folder  string // goes with it
 	bin     string // the folder of the coordinator and the plugin
 	servers programs
-	source  *source
+	images  *source
 	nodes   int
-	speed   float64
+	options
 
 	clusters []*cluster
 	agents   sync.WaitGroup
 }
 
+// options are for those who run clusters beside others.
+type options struct {
+	speed           float64
+	source, address string
+}
+
 // play runs clusters until ctx ends, and leaves nothing.
-func play(ctx context.Context, s *screen, clusters, size int, speed float64) (err error) {
+func play(ctx context.Context, s *screen, clusters, size int, options options) (err error) {
 	began := time.Now()
 	s.say("All nodes here are pretended: no machine is touched. Real are etcd, kube-apiserver, the coordinator,\nthe code of the agents, and kubectl upgrade.")
-	w := &world{screen: s, nodes: size, speed: speed}
+	w := &world{screen: s, nodes: size, options: options}
 	if w.bin, err = checkout(); err != nil {
 		return err
 	}
@@ -43,10 +49,10 @@ func play(ctx context.Context, s *screen, clusters, size int, speed float64) (er
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	defer os.RemoveAll(w.folder)
-	if w.source, err = newSource(s); err != nil {
+	if w.images, err = newSource(s, options.source); err != nil {
 		return err
 	}
-	defer w.source.server.Close()
+	defer w.images.server.Close()
 	running, stop := context.WithCancel(ctx)
 	defer w.stop(stop)
 	s.say("Starting %s of %s.", plural(clusters, "cluster"), plural(size, "node"))
@@ -168,7 +174,7 @@ func (w *world) exports() string {
 		path = append(path, filepath.Dir(kubectl))
 	}
 	return fmt.Sprintf("export KUBECONFIG=%s KUBECTL_UPGRADE_FLEET=%s PLAY=%s PATH=%s:\"$PATH\"",
-		quote(w.kubeconfig()), quote(w.fleet()), w.source.address, quote(strings.Join(path, ":")))
+		quote(w.kubeconfig()), quote(w.fleet()), w.images.address, quote(strings.Join(path, ":")))
 }
 
 // quote quotes a word for a shell, if it needs that.

@@ -24,7 +24,8 @@ import (
 // source is a source of images that pretends: its index is real, and its images have no bytes.
 type source struct {
 	*screen
-	address string
+	address string // of /publish
+	index   string // the URL of the folder with the index
 	server  *http.Server
 
 	mu       sync.Mutex
@@ -32,13 +33,18 @@ type source struct {
 	broken   map[string]bool
 }
 
-// newSource serves the source, which offers the version that all nodes run.
-func newSource(s *screen) (*source, error) {
+// newSource serves the source, which offers the version that all nodes run. If real is not empty, it is
+// the address of a source that takes its place: there is nothing to publish here then.
+func newSource(s *screen, real string) (*source, error) {
+	if real != "" {
+		return &source{index: real, server: &http.Server{ReadHeaderTimeout: time.Second}}, nil
+	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("serving the source of images: %w", err)
 	}
 	o := &source{screen: s, address: "http://" + listener.Addr().String(), versions: []string{nodes.First}, broken: map[string]bool{}}
+	o.index = o.address + "/kubernetes/"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /kubernetes/SHA256SUMS", o.serveIndex)
 	mux.HandleFunc("POST /publish", o.servePublish)

@@ -68,11 +68,10 @@ func (f *chain) join(t *testing.T) {
 }
 
 // upgrade runs `kubectl upgrade` with the contexts of both clusters.
-func (f *chain) upgrade(t *testing.T, args ...string) string {
+func (f *chain) upgrade(t *testing.T, args ...string) {
 	t.Helper()
 	out := f.staging.must(t)(f.all.Upgrade(f.staging.ctx, args...))
 	t.Logf("$ kubectl upgrade %s\n%s", strings.Join(args, " "), out)
-	return out
 }
 
 // publish offers a version to both clusters.

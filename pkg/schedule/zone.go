@@ -4,7 +4,6 @@ import (
 	_ "embed" // for zones.txt
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -19,13 +18,13 @@ var zoneNames string
 func ZoneNames() []string { return strings.Split(strings.TrimSpace(zoneNames), "\n") }
 
 // zones has the names of all zones. Each reading of a schedule asks for some.
-var zones = sync.OnceValue(func() map[string]struct{} {
+var zones = func() map[string]struct{} {
 	all := map[string]struct{}{}
 	for _, one := range ZoneNames() {
 		all[one] = struct{}{}
 	}
 	return all
-})
+}()
 
 // NearestZone returns the zone that is probably meant: the name in other letters, or that of the
 // city; empty: none is.
@@ -48,7 +47,7 @@ func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
-	if _, known := zones()[name]; known {
+	if _, known := zones[name]; known {
 		return time.LoadLocation(name)
 	}
 	known := NearestZone(name)

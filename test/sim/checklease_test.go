@@ -44,7 +44,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	}
 	switch {
 	case was.Holder == is.Holder:
-	case was.Holder != none && is.Holder != none && (byAgent || tookWas && !w.returnsTo(is.Holder, was.Holder) || !tookIs && !w.wasAbandoned(is.Holder)):
+	case was.Holder != none && is.Holder != none && (byAgent || tookWas && !w.abandoned(was.Holder) && !w.returnsTo(is.Holder, was.Holder) || !tookIs && !w.wasAbandoned(is.Holder)):
 		w.broken("promise 4", "%s gives %s of %s to %s", by, k.Name, was.Holder, is.Holder)
 	case is.Holder == none && byAgent:
 		w.checkFreed(by, k.Name, was.Holder)

@@ -63,6 +63,7 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkPolicy(a, "takes a slot")
 	w.checkClock(a, "takes a slot")
 	w.checkGates(a)
+	w.checkSoaked(a)
 	w.checkHooks(a)
 	u := w.upgradeOf(a)
 	if u != nil && u.Status.Outcome != "" && n.controlPlane {

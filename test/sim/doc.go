@@ -32,5 +32,7 @@
 // starts a verb, when an object changes, and after each event (promises, explained, and the
 // files check*). If one breaks, shrink shortens the script.
 //
+// TestChains simulates three clusters that follow each other (chain).
+//
 // It promises that a seed gives the same story each time.
 package sim

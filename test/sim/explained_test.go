@@ -75,7 +75,11 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return // no node is left
 		}
 	case v1alpha1.ReasonExternalGateUnknown: // nothing answers, or the policy lacks what a group names
-		if s.Gates {
+		if s.Gates || s.follower() {
+			return
+		}
+	case v1alpha1.ReasonNotSoaked:
+		if s.follower() {
 			return
 		}
 	case v1alpha1.ReasonHookFailed:

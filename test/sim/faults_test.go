@@ -135,6 +135,7 @@ func (w *world) repair() {
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	w.createPolicy()
 	w.openGates()
+	w.unfollow()
 	w.endHookFaults()
 	w.endSwitches()
 	for _, n := range w.nodes {

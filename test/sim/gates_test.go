@@ -96,6 +96,9 @@ func (w *world) setGate(name string, state v1alpha1.GateState) {
 
 // answer answers a gate's question.
 func (w *world) answer(_ context.Context, g v1alpha1.Gate) gate.Answer {
+	if g.Cluster != nil {
+		return w.askLeader()
+	}
 	state, set := w.gates[g.Name]
 	if !set {
 		state = v1alpha1.GateOpen

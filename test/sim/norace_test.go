@@ -2,4 +2,7 @@
 
 package sim
 
-const defaultSeeds = 2000
+const (
+	defaultSeeds  = 2000
+	defaultChains = 60
+)

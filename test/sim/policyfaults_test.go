@@ -36,6 +36,7 @@ func (w *world) newPolicy() tree {
 	if w.script.Gates {
 		spec["gates"] = newGates()
 	}
+	w.addLeaderGate(spec)
 	if w.script.Hooks {
 		spec["hooks"] = newHooks(w.script.HooksContinue)
 	}

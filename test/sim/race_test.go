@@ -2,6 +2,9 @@
 
 package sim
 
-// defaultSeeds is small: the race detector finds nothing in one goroutine, and makes it
-// many times slower.
-const defaultSeeds = 20
+// These are small: the race detector finds nothing in one goroutine, and makes it many times
+// slower.
+const (
+	defaultSeeds  = 20
+	defaultChains = 2
+)

@@ -42,6 +42,7 @@ type script struct {
 	Opens, Closes          time.Duration     // the window
 	Lasts                  time.Duration     // until the faults are over
 	Faults                 []fault
+	Follows                *follows // in a chain; without a leader in the first cluster
 }
 
 // fault is one thing that happens.

@@ -25,6 +25,9 @@ type outcome struct {
 	status  string
 	events  *recorded
 	writes  []write
+	// In a chain.
+	history  history
+	followed int
 }
 
 // simulate runs a script.
@@ -43,7 +46,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 			p.cancel()
 		}
 		w.turns.end()
-		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded, writes: w.writes}
+		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded, writes: w.writes, history: w.history, followed: w.followed}
 	})
 	return result
 }
@@ -54,6 +57,7 @@ func newWorld(s script, verbose bool) *world {
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, since: map[string]time.Time{}, explained: map[string]bool{},
 		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
+		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{},
 	}
 	w.api.onWrite, w.recorded.entered = w.wrote, w.entered
 	for _, name := range s.nodes() {

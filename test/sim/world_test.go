@@ -65,6 +65,13 @@ type world struct {
 
 	recorded recorded
 	writes   []write
+
+	// In a chain.
+	history  history
+	followed int               // nodes that began with what the leader has soaked
+	kubelets map[string]string // the version that ran last, by the node's UID
+	ran      map[string]bool   // by the node's UID and the version
+	versions map[string]string // of upgrades, by UID
 }
 
 // event happens at a time.
@@ -146,6 +153,9 @@ func (w *world) run(until time.Time, done func() bool) {
 		w.steps++
 		next.do()
 		w.checkState()
+		if w.script.Follows != nil {
+			w.noteMoment()
+		}
 		if done() {
 			return
 		}

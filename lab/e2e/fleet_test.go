@@ -27,9 +27,9 @@ const soakTime = 45 * time.Second
 // real nodes, and those of prod are pretended (bin/play). What failed in the leader, what it has not soaked,
 // what it took back, and another image under the same version, do not reach the follower.
 func TestFleet(t *testing.T) {
-	f := &chain{staging: newCluster(t, 1, 1)}
+	f := &chain{staging: newCluster(t, 1, 1), cleanup: t.Cleanup}
 	f.staging.apply(t, scenario.OpenSchedule)
-	f.prod = startPretended(t, f.staging)
+	f.prod = startPretended(t, f.staging, f.cleanup)
 	f.join(t)
 	for _, step := range []struct {
 		name string
@@ -57,6 +57,7 @@ type chain struct {
 	all           scenario.Lab
 	road          *forwarder // from staging to prod
 	turned        time.Time  // when staging became the follower
+	cleanup       func(func())
 }
 
 // join writes the kubeconfig of both clusters.
@@ -149,7 +150,7 @@ func (f *chain) checkSoaked(t *testing.T, follower, leader *testCluster, since t
 // takenBack takes the patch back in staging. A new prod, which still runs the former patch, follows it.
 func (f *chain) takenBack(t *testing.T) {
 	f.promises(t)
-	f.prod = startPretended(t, f.staging)
+	f.prod = startPretended(t, f.staging, f.cleanup)
 	f.join(t)
 	f.upgrade(t, "rollback", "--context", "staging", "--all", "--to", from, "--reason", "volumes get lost", "--yes")
 	f.upgrade(t, "follow", "--context", "prod", "--leader-context", "staging", "--soak", "0s")
@@ -163,7 +164,7 @@ func (f *chain) turn(t *testing.T) {
 	f.turned = time.Now()
 	f.prod.patchPolicy(t, `{"automatic":[]}`)
 	f.upgrade(t, "follow", "--context", "prod", "--leader-context", "staging", "--undo")
-	f.road = startForwarder(t, network.Host, strings.TrimPrefix(f.prod.config.Host, "https://"))
+	f.road = startForwarder(t, f.cleanup, network.Host, strings.TrimPrefix(f.prod.config.Host, "https://"))
 	f.upgrade(t, "follow", "--context", "staging", "--leader-context", "prod", "--soak", soakTime.String(), "--leader-server", "https://"+f.road.address)
 	f.upgrade(t, "apply", "--context", "staging", to, "--ignore-check", "version-blocked=the volumes were not its fault", "--yes", "--detach")
 	f.awaitRow(t, "staging", "NotSoaked.*has not run "+to)

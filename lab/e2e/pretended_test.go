@@ -24,8 +24,8 @@ import (
 const labSource = "http://" + network.Host + ":8080/"
 
 // startPretended starts a cluster of which only the nodes are pretended (make play), and begins to record.
-// Its source of images, and its programs, are those of the lab. It ends with the test.
-func startPretended(t *testing.T, lab *testCluster) *testCluster {
+// Its source of images, and its programs, are those of the lab. It ends with the test whose Cleanup is given.
+func startPretended(t *testing.T, lab *testCluster, cleanup func(func())) *testCluster {
 	t.Helper()
 	bin := filepath.Join(lab.root, "bin")
 	cmd := exec.CommandContext(lab.ctx, filepath.Join(bin, "play"), "--clusters", "1", "--nodes", "3", "--source", labSource, "--address", network.Host)
@@ -40,7 +40,7 @@ func startPretended(t *testing.T, lab *testCluster) *testCluster {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})
@@ -97,12 +97,13 @@ type forwarder struct {
 	open     []net.Conn
 }
 
-// startForwarder forwards from a free port of an address of this machine.
-func startForwarder(t *testing.T, from, to string) *forwarder {
+// startForwarder forwards from a free port of an address of this machine, until the test ends whose Cleanup
+// is given.
+func startForwarder(t *testing.T, cleanup func(func()), from, to string) *forwarder {
 	t.Helper()
 	f := &forwarder{address: net.JoinHostPort(from, "0"), to: to}
 	f.mend(t)
-	t.Cleanup(f.cut)
+	cleanup(f.cut)
 	return f
 }
 

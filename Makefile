@@ -95,7 +95,7 @@ generate: ## Update deep copies, CRDs, and the generated parts of docs
 docs-check: assets docs ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
 	go test -count 1 ./test/doclinks
 	cd test/othertools && go test -count 1 ./...
-	go test -count 1 -run 'Page|Documented|TestScripts/(gitops|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
+	go test -count 1 -run 'Page|Documented|TestScripts/(fleets|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
 
 docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder (root: installs MkDocs)
 	$(call install,mkdocs mkdocs-material python3-pymdownx)

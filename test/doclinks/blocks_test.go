@@ -13,7 +13,7 @@ var fence = regexp.MustCompile("(?m)^```((?:sh|bash|shell|console)[^\n]*)\n([^\n
 
 // runners are what runs the blocks of pages.
 var runners = map[string]string{
-	"docs/gitops.md":    "pkg/plugin/cli/testdata/script/gitops.txtar",
+	"docs/fleets.md":    "pkg/plugin/cli/testdata/script/fleets.txtar",
 	"docs/commands.md":  "pkg/plugin/cli/testdata/script/commands.txtar",
 	"docs/images.md":    "pkg/cluster/source/mirrorpage_test.go",
 	"docs/rollback.md":  "lab/scenario/restore.go",

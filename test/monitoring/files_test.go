@@ -248,9 +248,9 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestQueryToFollow checks that `make test-rules` tests the query of docs/gates.md.
+// TestQueryToFollow checks that `make test-rules` tests the query of docs/fleets.md.
 func TestQueryToFollow(t *testing.T) {
-	_, recipe, found := strings.Cut(string(read(t, root+"docs/gates.md")), "<!-- recipe: follow -->\n```yaml\n")
+	_, recipe, found := strings.Cut(string(read(t, root+"docs/fleets.md")), "<!-- recipe: follow -->\n```yaml\n")
 	recipe, _, ended := strings.Cut(recipe, "```")
 	var policy v1alpha1.UpgradePolicy
 	if err := yaml.UnmarshalStrict([]byte(recipe), &policy); err != nil || !found || !ended {
@@ -269,7 +269,7 @@ func TestQueryToFollow(t *testing.T) {
 	words := func(query string) string { return strings.Join(strings.Fields(query), " ") }
 	for _, one := range tested.Tests {
 		if diff := cmp.Diff(words(policy.Spec.Gates[0].Prometheus.Query), words(one.Queries[0].Expression)); diff != "" {
-			t.Errorf("docs/gates.md and testdata/follow_test.yaml have different queries:\n%s", diff)
+			t.Errorf("docs/fleets.md and testdata/follow_test.yaml have different queries:\n%s", diff)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 	q.noneCanProceed = !slices.Contains(stuck, false)
 	first := -1
 	for i, t := range q.targets {
-		if (q.noneCanProceed || !stuck[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
+		if (q.noneCanProceed || !stuck[i]) && (first < 0 || t.rank(r, stuck[i]) < q.targets[first].rank(r, stuck[first])) {
 			first = i
 		}
 	}
@@ -113,11 +113,12 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 	}
 }
 
-// rank returns the priority of an upgrade that can begin or continue: the lowest goes
-// first; equal ones keep their order.
-func (t *target) rank(r *reading) int {
+// rank returns the priority of an upgrade: the lowest goes first; equal ones keep their order. A Rollback
+// that cannot proceed goes before nothing: nodes would forget why they cannot stage the image of the
+// upgrade that they are planned for, which then seems to be able to proceed, again and again.
+func (t *target) rank(r *reading, stuck bool) int {
 	switch {
-	case t.back:
+	case t.back && !stuck:
 		return -1
 	case t.reboot:
 		return 2
@@ -234,7 +235,7 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 			if stuck[a] != stuck[b] {
 				return map[bool]int{true: 1, false: -1}[stuck[a]]
 			}
-			return a.rank(r) - b.rank(r)
+			return a.rank(r, stuck[a]) - b.rank(r, stuck[b])
 		})
 	}
 	list := make([]Queued, len(q.targets))

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -200,21 +199,23 @@ func (f *chain) promises(t *testing.T) {
 	}
 }
 
-// ran returns what a cluster says of a version that it has run.
-func (c *testCluster) ran(t *testing.T, version string) v1alpha1.RanVersion {
+// ran returns what a cluster says of a version that it has run, once it says that every node does.
+func (c *testCluster) ran(t *testing.T, version string) (found v1alpha1.RanVersion) {
 	t.Helper()
-	policy, err := c.ours.UpgradePolicies.Get(c.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range policy.Status.Ran {
-		if one.Version == version && one.SinceTime != nil {
-			return one
+	c.eachSecond(t, time.Minute, "the cluster says that every node runs "+version, func() error {
+		policy, err := c.ours.UpgradePolicies.Get(c.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
-	}
-	text, _ := json.Marshal(policy.Status.Ran)
-	t.Fatalf("the cluster does not say that every node runs %s: %s", version, text)
-	return v1alpha1.RanVersion{}
+		for _, one := range policy.Status.Ran {
+			if one.Version == version && one.SinceTime != nil {
+				found = one
+				return nil
+			}
+		}
+		return fmt.Errorf("it says %+v", policy.Status.Ran)
+	})
+	return found
 }
 
 // firstBeginning returns when the first node began anything since then.

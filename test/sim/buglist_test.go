@@ -230,7 +230,7 @@ var bugs = []bug{
 	{"an upgrade goes on that is being taken back", []edit{
 		{"pkg/cluster/plan/rollback.go", "\tif t.takenBackBy != nil {\n\t\treturn takenBackHold", "\tif t.takenBackBy != nil && t.Name == \"\" {\n\t\treturn takenBackHold"},
 		{"pkg/cluster/plan/rollback.go", "if t.takenBackBy != nil && !slices.ContainsFunc(r.nodes, atWork) {", "if t.takenBackBy != nil && len(r.nodes) == 0 && !slices.ContainsFunc(r.nodes, atWork) {"},
-		{"pkg/cluster/plan/queue.go", "\tcase t.back:\n\t\treturn -1\n", ""},
+		{"pkg/cluster/plan/queue.go", "\tcase t.back && !stuck:\n\t\treturn -1\n", ""},
 	}},
 	{"kubeadm goes back, too", []edit{
 		{"pkg/api/v1alpha1/upgradetype.go", "return t == TypeReboot || t == TypeRollback", "return t == TypeReboot"},

@@ -26,7 +26,7 @@ const soakTime = 45 * time.Second
 // real nodes, and those of prod are pretended (bin/play). What failed in the leader, what it has not soaked,
 // what it took back, and another image under the same version, do not reach the follower.
 func TestFleet(t *testing.T) {
-	f := &chain{staging: newCluster(t, 1, 1), cleanup: t.Cleanup}
+	f := &chain{staging: newCluster(t, 1, 1), folder: t.TempDir(), cleanup: t.Cleanup}
 	f.staging.apply(t, scenario.OpenSchedule)
 	f.prod = startPretended(t, f.staging, f.cleanup)
 	f.join(t)
@@ -56,14 +56,15 @@ type chain struct {
 	all           scenario.Lab
 	road          *forwarder // from staging to prod
 	turned        time.Time  // when staging became the follower
-	cleanup       func(func())
+	folder        string       // of the kubeconfig
+	cleanup       func(func()) // of the whole test
 }
 
 // join writes the kubeconfig of both clusters.
 func (f *chain) join(t *testing.T) {
 	t.Helper()
 	f.all = f.staging.Lab
-	f.all.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	f.all.Kubeconfig = filepath.Join(f.folder, "kubeconfig")
 	mergeKubeconfigs(t, f.all.Kubeconfig, map[string]string{"staging": f.staging.Kubeconfig, "prod": f.prod.Kubeconfig})
 }
 

@@ -54,8 +54,8 @@ func TestFleet(t *testing.T) {
 type chain struct {
 	staging, prod *testCluster
 	all           scenario.Lab
-	road          *forwarder // from staging to prod
-	turned        time.Time  // when staging became the follower
+	road          *forwarder   // from staging to prod
+	turned        time.Time    // when staging became the follower
 	folder        string       // of the kubeconfig
 	cleanup       func(func()) // of the whole test
 }

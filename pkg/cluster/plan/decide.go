@@ -141,7 +141,7 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 	case !n.managed:
 		v.set(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 	case !s.cluster.target.selects(n):
-		v.set(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", s.cluster.target.Name))
+		v.set(n, Done, v1alpha1.ReasonNotSelected, "the upgrade's nodeSelector does not match this node")
 	default:
 		s.cluster.nothingLeft(&v, n)
 	}
@@ -226,7 +226,7 @@ func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
 		}
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
 	case !s.cluster.target.selects(n):
-		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", s.cluster.target.Name)}
+		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: "the upgrade's nodeSelector does not match this node any more"}
 	}
 	if hold := s.firstHold(n, true, wake); hold.Holds() {
 		return hold

@@ -30,7 +30,7 @@ install = @dpkg -s $(1) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTE
 
 ##@ Use it
 
-play: ## Try it in clusters whose nodes are pretended: docs/play.md (no root; the first time up to 8 minutes); CLUSTERS=3 NODES=5
+play: ## Try it in clusters whose nodes are pretended: docs/play.md (no root; the first time a quarter of an hour on two cores); CLUSTERS=3 NODES=5
 	@command -v go >/dev/null || { echo 'make play needs Go: https://go.dev/dl/' >&2; exit 1; }
 	@echo 'All nodes are pretended. Compiling what is not compiled yet ...'
 	@GOGC=400 GOMEMLIMIT=1536MiB CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/coordinator ./cmd/kubectl-upgrade ./test/play

@@ -19,8 +19,8 @@ import (
 // serversModule names the programs to compile, and their versions.
 const serversModule = "test/play/servers"
 
-// serversVersion is what the programs say that they are. They are newer: those for which most packages are
-// compiled for kubectl-upgrade already.
+// serversVersion is what the programs say that they are, as the nodes do. They are those of Kubernetes
+// v1.37.2, which needs modules that kubectl-upgrade is compiled with, too.
 const serversVersion = "v1.34.3"
 
 // programs are the folders that have etcd, kube-apiserver and kubectl, as in PATH.

@@ -41,7 +41,7 @@ type Object struct {
 	root  path // from the document to the object, which may be an item of a list
 }
 
-// maxNesting is how deep Lists may be in Lists. Nobody writes more than one.
+// maxNesting is how deep Lists may be in Lists. Tools write one.
 const maxNesting = 8
 
 // Read returns the objects of a file. The items of a list are objects, the list itself is not.

@@ -2,7 +2,7 @@ module github.com/kubectl-upgrade/kubectl-upgrade/test/play/servers
 
 // The programs that `make play` compiles: go build tool. What Kubernetes keeps in its own
 // repository is published as v0.37.2 where Kubernetes is v1.37.2. All versions are those of the
-// module above where it has them, so that most packages are compiled once for both.
+// module above where it has them, so that their packages are compiled once for both.
 
 go 1.26.0
 

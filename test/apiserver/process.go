@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -92,16 +94,40 @@ func (p *Process) Stop() {
 	<-p.Done
 }
 
-// FreePort returns a port of loopback that no program listens on. It is below those that the kernel
-// gives to connections (32768 and more on Linux): one of them could take it before the program does.
+// given are the ports that FreePort has returned. Each is held by its UDP socket, which no program here
+// uses otherwise.
+var given struct {
+	sync.Mutex
+	sockets []net.PacketConn
+}
+
+// FreePort returns a port of loopback that no program listens on, and that no other call returns while
+// this process lives, in this or in another process: a program may listen on it later, or end and listen
+// again. It is below those that the kernel gives to connections (32768 and more on Linux).
 func FreePort() (string, error) {
 	var err error
 	for range 100 {
 		port := strconv.Itoa(10000 + rand.IntN(22000)) //nolint:gosec // a port is no secret
-		var listener net.Listener
-		if listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+port); err == nil {
-			return port, listener.Close()
+		if err = give(port); err == nil {
+			return port, nil
 		}
 	}
 	return "", fmt.Errorf("looking for a free port: %w", err)
+}
+
+func give(port string) error {
+	var config net.ListenConfig
+	address := net.JoinHostPort("127.0.0.1", port)
+	socket, err := config.ListenPacket(context.Background(), "udp", address)
+	if err != nil {
+		return err
+	}
+	listener, err := config.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	given.Lock()
+	defer given.Unlock()
+	given.sockets = append(given.sockets, socket)
+	return listener.Close()
 }

@@ -39,7 +39,7 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 	}
 	late := r.lateTarget()
 	if len(q.targets) > 1 || late != nil || len(r.policySpec().Automatic) > 0 {
-		q.choose(r, wake)
+		q.choose(r, late, wake)
 	}
 	if len(q.targets) == 0 || late.atWork(r) || q.noneCanProceed && late != nil && late.hasWork(r) {
 		q.planned = late
@@ -88,7 +88,7 @@ func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 // The upgrade that a node is being upgraded for stays in front. So does one to a version that
 // nodes are planned for, so that the cluster is not left between two versions. A Rollback goes
 // before all others, and an upgrade to a version before a Reboot, so that one reboot serves both.
-func (q *queue) choose(r *reading, wake *wakeTime) {
+func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 	current := r.inProgress()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {
 		q.toFront(i)
@@ -100,7 +100,7 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 			t.leaveBehind(r)
 		}
 	}
-	stuck = yielded(q.targets, stuck, r)
+	q.yield(stuck, late, r, wake)
 	q.noneCanProceed = !slices.Contains(stuck, false)
 	first := -1
 	for i, t := range q.targets {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -122,18 +123,30 @@ func (t *target) leaveBehind(r *reading) {
 	}
 }
 
-// yielded reports which of the upgrades have yielded to the one that nodes are planned for:
-// those before it in the queue. If that is stuck as well, they must not be tried again and
-// again, as each change of the upgrade has every node stage another image.
-func yielded(targets []*target, stuck []bool, r *reading) []bool {
-	i := slices.IndexFunc(targets, func(t *target) bool { return !t.reboot && t.assigned(r) })
-	if i < 0 || !stuck[i] || targets[i].peopleHold(r.now).Holds() || targets[i].triggered(r).hold.Holds() {
-		return stuck
+// yield marks as stuck the upgrades that have yielded to the one that nodes are planned for: for late,
+// where they are planned for none in the queue. They stay so until that one has ended or people hold it,
+// or until it is a Reboot that is stuck. They only seem to be able to proceed: a node forgets why it cannot
+// stage an image when it is planned for another upgrade, and each change has every node stage another image.
+func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
+	i := slices.IndexFunc(q.targets, func(t *target) bool { return t.assigned(r) })
+	switch {
+	case i < 0:
+		if !late.assigned(r) || !late.hasWork(r) || late.cannotProceed(r, wake) {
+			return
+		}
+	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), q.targets[i].reboot && stuck[i]:
+		return
 	}
-	for before := range i {
-		stuck[before] = true
+	for i, t := range q.targets {
+		stuck[i] = stuck[i] || t.yielded(r)
 	}
-	return stuck
+}
+
+// yielded reports whether the upgrade was active before, and waits in the queue by its status and by
+// what nodes are planned for.
+func (t *target) yielded(r *reading) bool {
+	waits := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return t.Status.TriggerTime != nil && waits != nil && waits.Reason == string(v1alpha1.ReasonQueued) && !t.assigned(r)
 }
 
 // agentSilent returns why no agent answers on the node; empty: one does, or that is not

@@ -62,13 +62,14 @@ func (w *world) checkUncordon(a *agentProgram) {
 // settleSlack is how long before a node leaves Settling its kubelet may have been asked.
 const settleSlack = 15 * time.Second
 
-// checkSettled checks that a node leaves Settling, and its guard ends, with a kubelet.
+// checkSettled checks that a node leaves Settling, and its guard ends, with a kubelet. Where Kubernetes
+// comes from packages, the host cannot tell: another program may be the kubelet, as in k3s.
 func (w *world) checkSettled(a *agentProgram, before machine.State) {
 	n, after := a.node, a.steps.State().Step
 	if before.Step != v1alpha1.StepSettling || after != v1alpha1.StepUncordoning && after != v1alpha1.StepObserving && after != v1alpha1.StepUnlocking {
 		return
 	}
-	if dead := w.now().Sub(n.diedAt); n.on && n.kubelet == "" && !n.diedAt.IsZero() && dead > settleSlack {
+	if dead := w.now().Sub(n.diedAt); n.on && !n.packages && n.kubelet == "" && !n.diedAt.IsZero() && dead > settleSlack {
 		w.broken("verified", "%s leaves Settling for %s, and its kubelet has been dead for %s", n.name, after, dead)
 	}
 }

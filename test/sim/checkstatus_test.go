@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -94,6 +95,9 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 	w.checkSuspension(before, after)
 	if before == nil && strings.Contains(by, "coordinator") {
 		w.checkCreated(after.object("clusterupgrades").(*v1alpha1.ClusterUpgrade))
+		if w.repaired {
+			w.after(time.Second, "approval", func() { w.approve(w.approved) })
+		}
 	}
 	if after == nil || before == nil {
 		w.recreatedAt = w.now()

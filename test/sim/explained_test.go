@@ -86,6 +86,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.Hooks {
 			return
 		}
+	case v1alpha1.ReasonNotReadyAfterUpgrade: // by an old Node
+		if s.has("miss") {
+			return
+		}
 	case v1alpha1.ReasonPolicyMissing:
 		if w.livePolicy() == nil || w.now().Sub(w.since["policy"]) < grace {
 			return

@@ -187,7 +187,7 @@ func (w *world) wroteJob(k key, before, after *stored) {
 // does so on no more nodes than may be out of service.
 func (w *world) checkSet(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) {
 	h := &w.hooked
-	if was := h.set[t.NodeUID]; was != "" {
+	if was := h.set[t.NodeUID]; was != "" && !w.givesUpHooks() {
 		w.broken("hook", "hook %s runs for %s (%s), and hook %s has not run since %s", run.Name, t.Node, run.Job, clearHook, was)
 	}
 	others := map[string]bool{}
@@ -277,10 +277,15 @@ func (w *world) refusedJob(n *node) bool {
 	})
 }
 
+// givesUpHooks reports whether a hook may be given up: the policy has it no more, and it cannot be started.
+func (w *world) givesUpHooks() bool {
+	return w.script.has("remove hooks") && w.script.has("delete cron job")
+}
+
 // checkHooksEnd checks that nothing stays set.
 func (w *world) checkHooksEnd() {
-	if w.script.has("remove hooks") && w.script.has("delete cron job") {
-		return // a hook that the policy has no more and that cannot be started is given up
+	if w.givesUpHooks() {
+		return
 	}
 	for uid, job := range w.hooked.set {
 		w.broken("hook", "what hook %s has set (%s of node %s) is not taken away in the end: %+v", setHook, job, uid, w.livePolicy().Status.HookTurns)

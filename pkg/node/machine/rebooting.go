@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // rebootsFrom returns s with the boot that a reboot is to end.
@@ -59,6 +60,8 @@ func rebooting(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case ask && abandoned(s, o):
 		return abortWithdrawn(s, o)
+	case ask && o.Host.Active == verb.NoKubernetes:
+		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the image of %s is gone from the disk since it was activated: a reboot would leave the node without Kubernetes", expectedVersion(s, o)))
 	case !o.Now.Before(limit) && (!o.RebootAskedAt.Before(again) || o.RebootProblem != ""):
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node has not rebooted %s after the request%s", 2*RebootWithin, refused))
 	case ask:

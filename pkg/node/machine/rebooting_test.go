@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // TestRebootLimitsCountFromRequest checks that a reboot, soft or not, has RebootWithin from each of
@@ -15,6 +16,7 @@ func TestRebootLimitsCountFromRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		now, tried, asked time.Duration // after since; 0: never
 		refused           string
+		gone              bool // the activated image is not on the disk any more
 		want              Do
 		fails             bool
 	}{
@@ -25,12 +27,16 @@ func TestRebootLimitsCountFromRequest(t *testing.T) {
 		"requested again a moment ago, after an hour":     {now: time.Hour, tried: time.Minute, asked: 59 * time.Minute},
 		"requested again 5 minutes ago":                   {now: time.Hour, tried: time.Minute, asked: 55 * time.Minute, fails: true},
 		"refused for 10 minutes":                          {now: 11 * time.Minute, tried: time.Minute, refused: "held by apt", fails: true},
+		"requested 5 minutes ago, and the image is gone":  {now: 6 * time.Minute, tried: time.Minute, asked: time.Minute, gone: true, fails: true},
 		"requested while the clock was a day ahead":       {now: time.Minute, tried: 24 * time.Hour, asked: 24 * time.Hour, want: DoSoftReboot},
 	} {
 		s, o := atLastCheck(since)
 		s.Step, s.Method, s.RebootedFrom = v1alpha1.StepRebooting, v1alpha1.MethodSoftReboot, "boot-0"
 		o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodSoftReboot
 		o.Host.RebootRequired, o.Host.Active = false, newVersion
+		if test.gone {
+			o.Host.Active = verb.NoKubernetes
+		}
 		o.Now, o.RebootProblem = at(test.now), test.refused
 		if test.tried != 0 {
 			o.RebootTriedAt = at(test.tried)

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -56,15 +54,6 @@ func (w *world) returnsTo(owner, holder fleet.Owner) bool {
 // attempt may go on after the slot was freed.
 func (w *world) givenUp(n *node) bool {
 	return w.abandoned(n.owner()) || w.since["abandoned "+n.uid].After(w.since["took "+n.uid])
-}
-
-// overlaps reports whether another node has begun since a person abandoned this one, and is out of
-// service: both still are when the coordinator gives the slot back that somebody else has cleared.
-func (w *world) overlaps(owner fleet.Owner) bool {
-	abandoned := w.since["abandoned "+owner.UID]
-	return !abandoned.IsZero() && slices.ContainsFunc(w.nodes, func(n *node) bool {
-		return n.owner() != owner && !n.removed && w.outOfService(n) && w.since["took "+n.uid].After(abandoned)
-	})
 }
 
 // checkAbandonedReboot checks that a node does not reboot which was abandoned in this attempt, and

@@ -31,7 +31,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	if was.Holder != none && was.Holder != is.Holder {
 		w.since[map[bool]string{true: "robbed ", false: "freed "}[by == "admin"]+was.Holder.UID] = w.now()
 	}
-	if is.Holder != none && was.Holder != is.Holder && (strings.HasPrefix(by, "agent ") || by != "admin" && !w.overlaps(is.Holder)) {
+	if is.Holder != none && was.Holder != is.Holder && by != "admin" {
 		w.since["took "+is.Holder.UID] = w.now()
 	}
 	if by == "admin" {

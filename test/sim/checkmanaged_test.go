@@ -50,8 +50,8 @@ func (w *world) checkGivenBack(a *agentProgram) {
 	if v := n.busy(); v != "" {
 		w.broken("managed", "%s is given back while %s runs", n.name, v)
 	}
-	// An agent does not see a Lease that a person has changed.
-	if w.held(n) != "" && !w.since["lease "+w.held(n)].After(a.ranAt) || w.outOfService(n) {
+	// An agent does not see a Lease that a person has changed, nor has it taken a slot that a person gave it.
+	if slot := w.held(n); slot != "" && w.edited[slot].names != n.owner() && !w.since["lease "+slot].After(a.ranAt) || w.outOfService(n) {
 		w.broken("managed", "%s is given back in the middle of an attempt: it holds %q", n.name, w.held(n))
 	}
 }

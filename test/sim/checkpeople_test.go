@@ -91,11 +91,11 @@ func (w *world) checkTakes(a *agentProgram) {
 }
 
 // checkOneUpgrade checks that a node does not begin while another one works for another upgrade,
-// unless that was deleted.
+// unless that was deleted. An upgrade does not wait for a node that the policy selects no more.
 func (w *world) checkOneUpgrade(a *agentProgram) {
 	for _, other := range w.nodes {
 		nu := w.nodeUpgrade(other.name)
-		if other == a.node || other.removed || nu == nil || nu.Abandoned != nil || nu.Status.Upgrade == nil || w.held(other) == "" {
+		if other == a.node || other.removed || nu == nil || !nu.Spec.Managed || nu.Abandoned != nil || nu.Status.Upgrade == nil || w.held(other) == "" {
 			continue
 		}
 		if !slices.ContainsFunc(w.upgrades(), func(u *v1alpha1.ClusterUpgrade) bool { return string(u.UID) == nu.Status.Upgrade.UID }) {

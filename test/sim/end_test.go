@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -107,6 +108,11 @@ func (w *world) checkEnd() {
 		return // its status said which upgrade late nodes follow
 	}
 	for _, u := range w.upgrades() {
+		if slices.ContainsFunc(w.upgrades(), func(other *v1alpha1.ClusterUpgrade) bool {
+			return other.Status.Outcome == "" && other.Spec.Version == u.Spec.Version
+		}) {
+			continue // a later one to that version is stalled
+		}
 		for _, n := range w.nodes {
 			if nu := w.nodeUpgrade(n.name); nu != nil && !nu.Spec.Managed {
 				continue // it has left the pool

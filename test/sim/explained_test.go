@@ -57,7 +57,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return
 		}
 	case v1alpha1.ReasonSkew, v1alpha1.ReasonControlPlaneFirst:
-		if s.has("leave pool") || s.has("abandon") { // a control plane
+		if s.has("leave pool") || s.has("abandon") || s.has("recreate upgrade") { // a control plane; an upgrade that is older by now
 			return
 		}
 	case v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPreflight: // no node has what is to be taken back; what was is asked for again

@@ -94,7 +94,9 @@ func (w *world) checkReboot(a *agentProgram) {
 		w.checkBegin(a, "reboots")
 		return
 	}
-	w.checkOthers(n, "reboots")
+	if !w.givenUp(n) { // that is checkAbandonedReboot's
+		w.checkOthers(n, "reboots")
+	}
 }
 
 // wrote checks a write that had its effect, and notes it in the story.

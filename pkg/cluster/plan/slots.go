@@ -15,7 +15,8 @@ import (
 //	one node has taken it        held by that node                   the same
 //	                             anything else, or there is none     held by that node
 //	several have taken it        held by one of them                 the same
-//	                             anything else, or there is none     held by the first of them
+//	                             anything else, or there is none     held by the first of them, or the first
+//	                                                                 that is released, if one is
 //	no node has taken it         held by a node that may have        the same
 //	                             held by a node that has not         its holder gives it back
 //	                             held by a Node that is gone         free
@@ -194,7 +195,8 @@ func freedSlot(steps []v1alpha1.StepTime) bool {
 }
 
 // lostSlots returns the slots to restore, each with the node that took it. One that is held by
-// another node which has taken it too is left to that node.
+// another node which has taken it too is left to that node. Of several, the one that is released goes on:
+// the others were abandoned, and do not begin to reboot without the slot.
 func (c *cluster) lostSlots() []LostSlot {
 	leases, took := c.slotsByName(), map[fleet.Owner]string{}
 	for _, n := range c.nodes {
@@ -204,7 +206,15 @@ func (c *cluster) lostSlots() []LostSlot {
 	}
 	var lost []LostSlot
 	restored := map[string]bool{}
+	released, others := []*node{}, []*node{}
 	for _, n := range c.nodes {
+		if n.released() {
+			released = append(released, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	for _, n := range append(released, others...) {
 		name := n.spec.Slot
 		lease, there := leases[name]
 		if !n.tookSlot || restored[name] || there && !lease.Unreadable && took[lease.Holder] == name {

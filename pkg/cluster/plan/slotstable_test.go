@@ -35,6 +35,7 @@ var everySign = []signs{
 	{name: "runs kubeadm", step: v1alpha1.StepKubeadm, orders: true, goes: true, agent: true},
 	{name: "drains", step: v1alpha1.StepDraining, orders: true, goes: true, marks: true, agent: true},
 	{name: "failed", step: v1alpha1.StepFailed, orders: true, goes: true, agent: true},
+	{name: "works on, and was abandoned", step: v1alpha1.StepRebooting, orders: true, agent: true},
 	{name: "frees it", step: v1alpha1.StepUnlocking, orders: true, goes: true, agent: true},
 	{name: "comes back without an order", step: v1alpha1.StepVerifying, agent: true},
 	{name: "does not answer", agent: true},
@@ -131,6 +132,10 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 		for _, lost := range p.Restore {
 			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.tookSlot && n.spec.Slot == lost.Name {
 				t.Errorf("%s: %s is taken from %s, which has taken it", what, lost.Name, n.Name)
+			}
+			goes := func(n *node) bool { return n.tookSlot && n.spec.Slot == lost.Name && n.released() }
+			if slices.ContainsFunc(c.nodes, goes) && !goes(byName(c, lost.Owner.Node)) {
+				t.Errorf("%s: %s is restored for %s, which is not released, and another node that has taken it is", what, lost.Name, lost.Owner.Node)
 			}
 		}
 		s.Slots = p.Apply(s.Slots)

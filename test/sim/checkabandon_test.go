@@ -61,7 +61,8 @@ func (w *world) givenUp(n *node) bool {
 // also counts if it is not abandoned any more.
 func (w *world) checkAbandonedReboot(a *agentProgram) {
 	n := a.node
-	if w.givenUp(n) && w.held(n) == "" && w.since["abandoned "+n.uid].Before(a.ranAt) && w.since["freed "+n.uid].Before(a.ranAt) && a.reachable() {
+	abandoned, freed := w.since["abandoned "+n.uid], w.since["freed "+n.uid]
+	if w.givenUp(n) && w.held(n) == "" && freed.After(abandoned) && freed.Before(a.ranAt) && a.reachable() {
 		w.broken("abandon", "%s reboots, was abandoned, and its slot was freed", n.name)
 	}
 }

@@ -147,7 +147,8 @@ type StageOutput struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// DefaultGuardWithin is the default of verb.ActivateArgs.GuardWithin.
+// DefaultGuardWithin is how long the guard waits if the order does not say it: the default of the field
+// guardSeconds of a strategy (v1alpha1, defaults.go).
 const DefaultGuardWithin = 3 * time.Minute
 
 // ActivateOutput is the output of Activate.

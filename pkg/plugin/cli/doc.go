@@ -1,7 +1,7 @@
 // Package cli is the kubectl plugin: a file for each verb with its flags, help and
 // examples, and small files for what verbs share: how a command runs (run.go), the
 // connection (reader.go), output formats, files that are written, the terminal, errors. A
-// new verb is a file, a line in command, and its part of docs/commands.md.
+// new verb is a file, a line in New (cli.go), and its part of docs/commands.md.
 //
 // The verbs are thin. Package request says what a request means, package view turns
 // objects into values, package render draws them, and package follow shows an upgrade

@@ -74,7 +74,8 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 		w.broken("spec", "%s %s for upgrade %s, and its spec is for %+v with release %q", nu.Name, what, state.UID, nu.Spec.Upgrade, nu.Spec.Release)
 		return
 	}
-	if !nu.Spec.Managed && a.steps.State().Step.Info().Phase == v1alpha1.PhaseRevocable {
+	instead := a.steps.State().MethodMessage != "" // of a restart that failed: the coordinator withdraws it when it knows
+	if !nu.Spec.Managed && !instead && a.steps.State().Step.Info().Phase == v1alpha1.PhaseRevocable {
 		w.broken("managed", "%s %s in step %s, and is not managed any more", nu.Name, what, a.steps.State().Step)
 		return
 	}

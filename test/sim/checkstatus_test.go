@@ -26,6 +26,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	reason, message := conditionOf(after.tree, v1alpha1.ConditionUpToDate)
 	if text(inner(was.tree, "status"), "step") != string(step) {
 		w.note("%s is in step %s (%s: %s)", k.Name, step, reason, message)
+		w.since["step "+k.Name] = w.now()
 		if strings.HasPrefix(by, "agent ") {
 			w.checkEntered(k.Name, step)
 			w.noteStopped(k.Name, step)

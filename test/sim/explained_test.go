@@ -70,8 +70,12 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.ControlPlanes == 2 {
 			return
 		}
+	case v1alpha1.ReasonNextBootDiffers: // it was abandoned between its activation and its reboot
+		if s.has("abandon") {
+			return
+		}
 	case v1alpha1.ReasonUnsupported:
-		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") || s.has("abandon") || s.has("delete node") || s.has("replace node") {
+		if len(s.Packages) > 0 || s.has("take back") || s.has("leave pool") || s.has("switch node") || s.has("observe") || s.has("abandon") || s.has("delete node") || s.has("replace node") {
 			return // no node is left
 		}
 	case v1alpha1.ReasonExternalGateUnknown: // nothing answers, or the policy lacks what a group names

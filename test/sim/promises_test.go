@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -90,7 +91,9 @@ func (w *world) checkReboot(a *agentProgram) {
 	if v := n.busy(); v != "" {
 		w.broken("promise 4", "%s reboots while %s runs", n.name, v)
 	}
-	if n.active == n.merged { // the reboot itself is the upgrade
+	entered := w.since["step "+n.name]
+	again := a.steps.State().Step == v1alpha1.StepRebooting && entered.Before(a.ranAt) && w.now().Sub(entered) <= machine.RebootWithin
+	if n.active == n.merged && !again { // the reboot itself is the upgrade
 		w.checkBegin(a, "reboots")
 		return
 	}

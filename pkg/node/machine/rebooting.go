@@ -60,6 +60,9 @@ func rebooting(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case ask && abandoned(s, o):
 		return abortWithdrawn(s, o)
+	case ask && o.RebootTriedAt.IsZero() && o.Host.Active == o.Host.Merged && !o.Now.Before(s.Since.Add(RebootWithin)):
+		// Nothing is activated, and no reboot has begun: no agent has run since the last check, or for as long.
+		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	case ask && o.Host.Active == verb.NoKubernetes:
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the image of %s is gone from the disk since it was activated: a reboot would leave the node without Kubernetes", expectedVersion(s, o)))
 	case !o.Now.Before(limit) && (!o.RebootAskedAt.Before(again) || o.RebootProblem != ""):

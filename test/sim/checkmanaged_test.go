@@ -50,8 +50,11 @@ func (w *world) checkGivenBack(a *agentProgram) {
 	if v := n.busy(); v != "" {
 		w.broken("managed", "%s is given back while %s runs", n.name, v)
 	}
+	slot := w.held(n)
+	lease := w.api.objects[key{"leases", v1alpha1.Namespace, slot}]
 	// An agent does not see a Lease that a person has changed, nor has it taken a slot that a person gave it.
-	if slot := w.held(n); slot != "" && w.edited[slot].names != n.owner() && !w.since["lease "+slot].After(a.ranAt) || w.outOfService(n) {
-		w.broken("managed", "%s is given back in the middle of an attempt: it holds %q", n.name, w.held(n))
+	seen := lease != nil && metadata(lease.tree)["labels"] != nil && w.edited[slot].names != n.owner() && !w.since["lease "+slot].After(a.ranAt)
+	if seen || w.outOfService(n) {
+		w.broken("managed", "%s is given back in the middle of an attempt: it holds %q", n.name, slot)
 	}
 }

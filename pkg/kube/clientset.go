@@ -44,7 +44,9 @@ func NewForConfigAndClient(config *rest.Config, over *http.Client) (*Clientset, 
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	config.NegotiatedSerializer = codecs.WithoutConversion()
+	if config.NegotiatedSerializer == nil {
+		config.NegotiatedSerializer = codecs.WithoutConversion()
+	}
 	var c Clientset
 	for group, client := range map[schema.GroupVersion]*rest.Interface{
 		corev1.SchemeGroupVersion: &c.core, appsv1.SchemeGroupVersion: &c.apps, coordinationv1.SchemeGroupVersion: &c.coordination,

@@ -82,10 +82,12 @@ type clients struct {
 	ours   *kube.Kinds
 }
 
-func newClients(t http.RoundTripper) clients {
-	c := clients{config: &rest.Config{Host: "http://simulated", Transport: t, QPS: -1}}
+// newClients returns clients over t, with a wrapper around it. Those of package kube, which do most of the
+// work, get objects in place of JSON.
+func newClients(t *transport, wrap func(http.RoundTripper) http.RoundTripper) clients {
+	c := clients{config: &rest.Config{Host: "http://simulated", Transport: wrap(t), QPS: -1}}
 	c.config.ContentType, c.config.AcceptContentTypes = "application/json", "application/json"
-	over := &http.Client{Transport: t}
+	over := &http.Client{Transport: c.config.Transport}
 	must := func(err error) {
 		if err != nil {
 			panic(err)
@@ -106,9 +108,12 @@ func newClients(t http.RoundTripper) clients {
 	must(err)
 	c.kube.batch, err = batchv1client.NewForConfigAndClient(c.config, over)
 	must(err)
-	c.agents, err = kube.NewForConfigAndClient(c.config, over)
+	fast, direct := *t, rest.CopyConfig(c.config)
+	fast.answers = newAnswers()
+	direct.Transport, direct.NegotiatedSerializer = wrap(&fast), fast.answers
+	c.agents, err = kube.NewForConfigAndClient(direct, &http.Client{Transport: direct.Transport})
 	must(err)
-	c.ours, err = kube.NewKinds(c.config)
+	c.ours, err = kube.NewKinds(direct)
 	must(err)
 	return c
 }

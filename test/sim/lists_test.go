@@ -32,8 +32,16 @@ func (t *transport) list(r *http.Request, k key) (int, []byte) {
 		}
 		return byLabel.Matches(set) && byField.Matches(fieldsOf(one))
 	})
+	encode := func() []byte { return t.encodeList(k.Resource, found) }
+	if t.answers != nil && newObject(k.Resource) != nil {
+		return http.StatusOK, t.answers.put(answered{resource: k.Resource, items: found, version: fmt.Sprint(t.api.version), bytes: encode})
+	}
+	return http.StatusOK, encode()
+}
+
+func (t *transport) encodeList(resource string, found []*stored) []byte {
 	var out bytes.Buffer
-	listed := listOf[k.Resource]
+	listed := listOf[resource]
 	fmt.Fprintf(&out, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, listed.kind, listed.group, t.api.version)
 	for i, one := range found {
 		if i > 0 {
@@ -42,7 +50,7 @@ func (t *transport) list(r *http.Request, k key) (int, []byte) {
 		out.Write(one.bytes())
 	}
 	out.WriteString("]}")
-	return http.StatusOK, out.Bytes()
+	return out.Bytes()
 }
 
 // listOf has the kind of the lists of each resource, and its group and version.

@@ -48,7 +48,7 @@ func (p *program) init(w *world, name string, clock *kube.Clock) {
 	p.w, p.name = w, name
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	t := &transport{by: name, api: w.api, turns: w.turns, before: p.before, after: p.after, evict: w.evict, renew: w.showRenewal}
-	p.clients = newClients(clock.Wrap(t))
+	p.clients = newClients(t, clock.Wrap)
 }
 
 func (p *program) dead() bool { return p.isDead }

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestAgainstRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothing := func(request) error { return nil }
-	simulated := newClients(&transport{by: "test", api: newAPI(), before: nothing, after: nothing})
+	simulated := newClients(&transport{by: "test", api: newAPI(), before: nothing, after: nothing}, func(t http.RoundTripper) http.RoundTripper { return t })
 	sides := []*side{
 		{kube: kubernetes.NewForConfigOrDie(config), ours: ours, newest: map[string]string{}},
 		{kube: simulated.kube, ours: simulated.ours, newest: map[string]string{}},

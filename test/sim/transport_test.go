@@ -29,6 +29,8 @@ type transport struct {
 	after  func(r request) error
 	evict  func(k key) error // whether a pod may be evicted
 	renew  func(k key)       // brings the Lease of a kubelet up to date
+	// answers takes the objects of answers. Nil: answers are JSON.
+	answers *answers
 }
 
 // request is one request, as faults and checks see it.
@@ -114,6 +116,9 @@ func (t *transport) serve(r *http.Request, one request) (int, []byte) {
 	}
 	if result == nil {
 		return http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	}
+	if t.answers != nil && newObject(one.key.Resource) != nil {
+		return http.StatusOK, t.answers.put(answered{resource: one.key.Resource, items: []*stored{result}, bytes: result.bytes})
 	}
 	return http.StatusOK, result.bytes()
 }

@@ -97,6 +97,9 @@ func nameOf(object any) string {
 func (s *stored) object(resource string) runtime.Object {
 	if s.typed == nil {
 		s.typed = newObject(resource)
+		if s.typed == nil {
+			panic("no such resource: " + resource)
+		}
 		if err := json.Unmarshal(s.bytes(), s.typed); err != nil {
 			panic(err)
 		}
@@ -125,7 +128,7 @@ func newObject(resource string) runtime.Object {
 	case "upgraderecords":
 		return &v1alpha1.UpgradeRecord{}
 	}
-	panic("no such resource: " + resource)
+	return nil
 }
 
 // get returns an object as it is stored now, or nil.

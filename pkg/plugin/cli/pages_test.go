@@ -53,6 +53,21 @@ func TestPagesCommands(t *testing.T) {
 	}
 }
 
+// TestEveryCommandHasARow checks that docs/commands.md has a row for each command.
+func TestEveryCommandHasARow(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := cli.New(genericiooptions.NewTestIOStreamsDiscard(), "test")
+	for _, command := range root.Commands() {
+		row := regexp.MustCompile("(?m)^\\| [^|]*`" + command.Name() + "[ `]")
+		if !command.Hidden && command.IsAvailableCommand() && !row.Match(page) {
+			t.Errorf("docs/commands.md has no row for %s", command.Name())
+		}
+	}
+}
+
 // understood returns an error unless the plugin has the command with these flags and, if it
 // is complete, as many arguments.
 func understood(line string, complete bool) error {

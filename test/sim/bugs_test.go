@@ -57,7 +57,7 @@ func (b bug) build(t *testing.T) string {
 }
 
 // bugLimit is how many seeds may be needed to catch a bug.
-const bugLimit = 1500
+const bugLimit = 2000
 
 var failed = regexp.MustCompile(`make sim SEED=(\d+): ([^:]+): (.*)`)
 

@@ -115,7 +115,9 @@ func (w *world) checkGroupLimit(n *node) {
 		return
 	}
 	for _, other := range w.nodes {
-		if other != n && !other.removed && w.group(other) == w.group(n) && !w.givenUp(other) && (w.outOfService(other) || w.held(other) != "") {
+		slot := w.held(other)
+		took := slot != "" && w.edited[slot].names != other.owner() // else a person gave it to the node
+		if other != n && !other.removed && w.group(other) == w.group(n) && !w.givenUp(other) && (w.outOfService(other) || took) {
 			out++
 		}
 	}

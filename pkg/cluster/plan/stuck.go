@@ -123,10 +123,10 @@ func (t *target) leaveBehind(r *reading) {
 	}
 }
 
-// yield marks as stuck the upgrades that have yielded to the one that nodes are planned for: for late,
-// where they are planned for none in the queue. They stay so until that one has ended or people hold it,
-// or until it is a Reboot that is stuck. They only seem to be able to proceed: a node forgets why it cannot
-// stage an image when it is planned for another upgrade, and each change has every node stage another image.
+// yield marks as stuck the upgrades that have yielded to the one that nodes are planned for: an upgrade of
+// the queue, or late. They stay stuck until that one has ended, people hold it, or it is a Reboot that is
+// stuck. A node forgets why it cannot stage an image when it is planned for another upgrade, so they seem to
+// be able to proceed, and each change of the upgrade has every node stage another image.
 func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 	i := slices.IndexFunc(q.targets, func(t *target) bool { return t.assigned(r) })
 	switch {
@@ -137,8 +137,8 @@ func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), q.targets[i].reboot && stuck[i]:
 		return
 	}
-	for i, t := range q.targets {
-		stuck[i] = stuck[i] || t.yielded(r)
+	for j, t := range q.targets {
+		stuck[j] = stuck[j] || t.yielded(r)
 	}
 }
 

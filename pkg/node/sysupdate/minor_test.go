@@ -35,7 +35,7 @@ func TestMinor(t *testing.T) {
 	if got := linkTarget(t, l); got != relative("v1.35.4") {
 		t.Errorf("the symlink points to %s", got)
 	}
-	// On its way through the reboot nobody touches it.
+	// On its way through the reboot no program touches it.
 	if Armed(l) {
 		t.Error("armed while the activation is pending")
 	}
@@ -117,7 +117,7 @@ func watchConfs(t *testing.T, l host.Layout) func() {
 				t.Errorf("%s was written to in its place", e.name)
 			case e.mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) != 0:
 				delete(there, e.name)
-				// One rename is two events with one cookie; nobody sees between.
+				// One rename is two events with one cookie; no program sees a state between.
 				if half := i+1 < len(events) && events[i+1].cookie == e.cookie && e.cookie != 0; half {
 					continue
 				}

@@ -78,7 +78,7 @@ type publisher struct {
 	url   string
 	// breakAfter closes the connection after so many bytes of an image.
 	breakAfter int
-	// endless serves an image that does not end. Nobody is told how long it is but
+	// endless serves an image that does not end. No client is told how long it is but
 	// who asks for its head, where said is not 0.
 	endless bool
 	said    int

@@ -49,7 +49,7 @@ func (w *world) checkUncordon(a *agentProgram) {
 	if nu := a.knows(); step.Step == v1alpha1.StepUncordoning && nu != nil && nu.Spec.HoldAfter && step.Follows(nu.Spec) && !w.isOnHold(n) {
 		w.broken("hold", "%s was taken back alone, and is uncordoned without the hold label", n.name)
 	}
-	abortedLong := step.Step == v1alpha1.StepAborting && w.now().Sub(step.Since) >= 10*time.Minute
+	abortedLong := step.Step == v1alpha1.StepAborting && n.now().Sub(step.Since) >= 10*time.Minute
 	known := w.now().Sub(n.changedAt) > grace || n.verified != n.merged // what upgrades do, agents know at once
 	if w.now().Sub(w.apiDownUntil) < grace {
 		known = false // the node controller has not noticed a kubelet that died meanwhile

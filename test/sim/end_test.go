@@ -38,7 +38,7 @@ func (w *world) settled() bool {
 		case v1alpha1.PhaseStopped:
 			stopped = true
 		}
-		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version)
+		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version) && !w.followsReplaced(nu)
 		if (w.held(n) != "" || w.shows(n) || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}
@@ -66,9 +66,21 @@ func (w *world) settled() bool {
 }
 
 // leftBroken reports whether only a person can make the node healthy: it has stopped,
-// or runs a broken image whose upgrade was deleted after the guard had disarmed.
+// or runs a broken image whose upgrade was deleted after the guard had disarmed. It has nothing left to
+// do in another upgrade to that version.
 func (n *node) leftBroken(nu *v1alpha1.NodeUpgrade) bool {
-	return nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped || nu.Spec.Upgrade == nil && n.broken[n.active] != "" && !n.armed
+	return nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped || nu.Status.Step == v1alpha1.StepIdle && n.broken[n.active] != "" && !n.armed
+}
+
+// followsReplaced reports whether the node follows an upgrade that has ended, and whose image the source
+// no longer has: it waits until a person restores the image, or requests the version again.
+func (w *world) followsReplaced(nu *v1alpha1.NodeUpgrade) bool {
+	if reason, _ := nu.Status.Cause(); nu.Spec.Upgrade == nil || reason != v1alpha1.ReasonHashMismatch {
+		return false
+	}
+	return slices.ContainsFunc(w.upgrades(), func(u *v1alpha1.ClusterUpgrade) bool {
+		return string(u.UID) == nu.Spec.Upgrade.UID && u.Status.Outcome != "" && u.Status.Images[0].Digest != v1alpha1.DigestOf(w.digestOf(u.Spec.Version))
+	})
 }
 
 func needsPerson(u *v1alpha1.ClusterUpgrade) bool {
@@ -116,6 +128,8 @@ func (w *world) checkEnd() {
 		for _, n := range w.nodes {
 			if nu := w.nodeUpgrade(n.name); nu != nil && !nu.Spec.Managed {
 				continue // it has left the pool
+			} else if nu != nil && w.followsReplaced(nu) {
+				continue
 			}
 			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !w.script.has("take back") && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {
 				w.broken("liveness", "upgrade %s succeeded, and %s runs %s", u.Name, n.name, n.kubelet)

@@ -90,8 +90,8 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.Hooks {
 			return
 		}
-	case v1alpha1.ReasonNotReadyAfterUpgrade: // by an old Node
-		if s.has("miss") {
+	case v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeNotBack: // by an old Node
+		if s.has("miss") || w.seesOldNodes() {
 			return
 		}
 	case v1alpha1.ReasonPolicyMissing:
@@ -100,4 +100,11 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		}
 	}
 	w.broken("unexplained", "upgrade %s is stalled, and nothing was done to the cluster: %s: %s", u.Name, reason, message)
+}
+
+// seesOldNodes reports whether a coordinator has not been told of every change of Nodes.
+func (w *world) seesOldNodes() bool {
+	return slices.ContainsFunc(w.coordinators[:], func(c *coordinatorProgram) bool {
+		return c != nil && slices.ContainsFunc(c.views, func(v *view) bool { return v.resource == "nodes" && v.behind() })
+	})
 }

@@ -35,6 +35,9 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		w.since["took "+is.Holder.UID] = w.now()
 	}
 	if by == "admin" {
+		if is.Holder != none && is.Holder == was.ReservedFor {
+			w.lastHolder[k.Name] = is.Holder.String() // its agent need not take it any more
+		}
 		return
 	}
 	_, byAgent := strings.CutPrefix(by, "agent ")

@@ -39,6 +39,7 @@ var everySign = []signs{
 	{name: "frees it", step: v1alpha1.StepUnlocking, orders: true, goes: true, agent: true},
 	{name: "comes back without an order", step: v1alpha1.StepVerifying, agent: true},
 	{name: "does not answer", agent: true},
+	{name: "has a new NodeUpgrade, and was drained", marks: true, agent: true},
 	{name: "has no agent"},
 }
 
@@ -133,6 +134,9 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.tookSlot && n.spec.Slot == lost.Name {
 				t.Errorf("%s: %s is taken from %s, which has taken it", what, lost.Name, n.Name)
 			}
+			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.silent() && n.SlotAnnotation == lost.Name {
+				t.Errorf("%s: %s is taken from %s, whose NodeUpgrade is new, and whose Node names that slot", what, lost.Name, n.Name)
+			}
 			goes := func(n *node) bool { return n.tookSlot && n.spec.Slot == lost.Name && n.released() }
 			if slices.ContainsFunc(c.nodes, goes) && !goes(byName(c, lost.Owner.Node)) {
 				t.Errorf("%s: %s is restored for %s, which is not released, and another node that has taken it is", what, lost.Name, lost.Owner.Node)
@@ -154,7 +158,9 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 // checkMended checks what a Lease says in the end.
 func checkMended(t *testing.T, what string, c *cluster, slot fleet.Slot) {
 	t.Helper()
-	took := func(n *node) bool { return n.tookSlot && n.spec.Slot == slot.Name }
+	took := func(n *node) bool {
+		return n.tookSlot && n.spec.Slot == slot.Name || n.silent() && n.SlotAnnotation == slot.Name && slot.Holder == n.Owner()
+	}
 	taken := slices.ContainsFunc(c.nodes, took)
 	holder, reserved := byName(c, slot.Holder.Node), byName(c, slot.ReservedFor.Node)
 	switch {

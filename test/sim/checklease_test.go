@@ -38,6 +38,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		if is.Holder != none && is.Holder == was.ReservedFor {
 			w.lastHolder[k.Name] = is.Holder.String() // its agent need not take it any more
 		}
+		w.since["given "+is.Holder.UID] = w.now()
 		return
 	}
 	_, byAgent := strings.CutPrefix(by, "agent ")

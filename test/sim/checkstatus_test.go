@@ -67,11 +67,14 @@ var withSlot = []v1alpha1.Step{v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, 
 	v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepRebooting}
 
 // checkEntered checks promise 4 when a node reports a step. A person may have edited or
-// deleted the Lease since the node took it.
+// deleted the Lease since the node took it, or have given it to the node.
 func (w *world) checkEntered(name string, step v1alpha1.Step) {
 	n := w.node(name)
 	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.givenUp(n) {
 		return
+	}
+	if given, ok := w.since["given "+n.uid]; ok && step == v1alpha1.StepChecking && w.now().Sub(given) < grace {
+		return // it ends what it seems to have begun
 	}
 	for _, holder := range w.lastHolder {
 		if holder == n.owner().String() {

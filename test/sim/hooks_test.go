@@ -263,9 +263,16 @@ func (w *world) checkHooks(a *agentProgram) {
 		if !w.refusedJob(n) {
 			w.broken("hook", "%s takes a slot, and hook %s has not run", n.name, setHook)
 		}
-	case !w.hooked.passed[job] && w.api.objects[jobKey(job)] != nil:
+	case !w.hooked.passed[job] && w.api.objects[jobKey(job)] != nil && !(w.isOverdue(job) && w.script.HooksContinue>>1&1 == 1):
 		w.broken("hook", "%s takes a slot, and hook %s has not ended (%s)", n.name, setHook, job)
 	}
+}
+
+// isOverdue reports whether a Job has had its time, and a minute more, and has not ended, as while the API
+// server was away. It counts as failed.
+func (w *world) isOverdue(job string) bool {
+	created, err := time.Parse(time.RFC3339, text(metadata(w.api.objects[jobKey(job)].tree), "creationTimestamp"))
+	return err == nil && w.now().Sub(created) > hookTimeout+time.Minute
 }
 
 // refusedJob reports whether the Job of the hook set could not be created, and that holds no node.

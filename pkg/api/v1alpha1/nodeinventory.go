@@ -47,6 +47,12 @@ type NodeFacts struct {
 	// +optional
 	StaticPods []string `json:"staticPods,omitempty"`
 
+	// OwnAPIServer reports whether the kubelet's kubeconfig names the kube-apiserver of its own
+	// node (kubeadm's feature gate ControlPlaneKubeletLocalMode), and none of another node or a
+	// load balancer.
+	// +optional
+	OwnAPIServer bool `json:"ownAPIServer,omitempty"`
+
 	// ClockAheadSeconds is by how much the node's clock is ahead of the API server's, in steps of
 	// 10 seconds; less than zero: it is behind. Absent: by less than 30 seconds.
 	// +optional

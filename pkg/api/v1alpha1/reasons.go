@@ -14,6 +14,7 @@ const (
 	ReasonUnmanaged             Reason = "Unmanaged"
 	ReasonObserved              Reason = "Observed"
 	ReasonNotSelected           Reason = "NotSelected"
+	ReasonNotRequested          Reason = "NotRequested"
 	ReasonQueued                Reason = "Queued"
 	ReasonNotStaged             Reason = "NotStaged"
 	ReasonWindowClosed          Reason = "WindowClosed"

@@ -24,7 +24,7 @@ type ReasonInfo struct {
 	NeedsPerson bool
 	// HeldByPeople marks a decision of people, independent of windows.
 	HeldByPeople bool
-	// WaitsForOthers marks a reason that is about other nodes.
+	// WaitsForOthers marks a reason that is about other nodes, or whom Cluster API asks for.
 	WaitsForOthers bool
 	// StopsStaging marks a reason why an image cannot be staged or pulled.
 	StopsStaging bool
@@ -49,6 +49,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonUnmanaged, Giver: GivenByPlanner, Meaning: "the UpgradePolicy's nodeSelector does not match this node: nothing on it is changed", Routine: true},
 	{Reason: ReasonObserved, Giver: GivenByPlanner, Meaning: "spec.mode of the UpgradePolicy is Observe: nothing on any node is changed", NeedsPerson: true, HeldByPeople: true, Resumes: true},
 	{Reason: ReasonNotSelected, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade's nodeSelector does not match this node", Routine: true},
+	{Reason: ReasonNotRequested, Giver: GivenByPlanner, Meaning: "Cluster API decides on versions here, and has not asked for this node", Ends: "when Cluster API updates the node's Machine", WaitsForOthers: true},
 	{Reason: ReasonQueued, Giver: GivenByPlanner, Meaning: "another ClusterUpgrade is active; or the node is a control plane that joined late and gets a ClusterUpgrade of its own", Routine: true},
 	{Reason: ReasonNotStaged, Giver: GivenByPlanner, Meaning: "the image is not on the node's disk yet", Routine: true, Resumes: true},
 	{Reason: ReasonWindowClosed, Giver: GivenByPlanner, Meaning: "no maintenance window is open"},

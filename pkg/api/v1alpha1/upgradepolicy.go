@@ -46,6 +46,14 @@ type UpgradePolicySpec struct {
 	// +optional
 	Mode ManagementMode `json:"mode,omitempty"`
 
+	// VersionsFrom is who decides which version nodes have. Requests, the default: ClusterUpgrades
+	// alone. ClusterAPI: Cluster API, through its extension. Then no patch is automatic, and in an
+	// upgrade to a version a node begins only while the ClusterUpgrade's requestedNodes has it; a
+	// control-plane node runs kubeadm and gets its kubelet in one turn. An upgrade of type Reboot
+	// or Rollback needs no such request.
+	// +optional
+	VersionsFrom VersionsFrom `json:"versionsFrom,omitempty"`
+
 	// Automatic lists the upgrades that the coordinator creates: Patch as soon as a
 	// newer patch is available, Reboot when a node's operating system asks for one.
 	// Absent: none.
@@ -128,6 +136,16 @@ type UpgradePolicySpec struct {
 	// +optional
 	HistoryLimit int32 `json:"historyLimit,omitempty"`
 }
+
+// VersionsFrom says who decides on versions.
+// +kubebuilder:validation:Enum=Requests;ClusterAPI
+type VersionsFrom string
+
+// Who decides on versions.
+const (
+	VersionsFromRequests   VersionsFrom = "Requests"   // whoever creates ClusterUpgrades
+	VersionsFromClusterAPI VersionsFrom = "ClusterAPI" // Cluster API, for each node
+)
 
 // ManagementMode says whether nodes may be changed at all.
 // +kubebuilder:validation:Enum=Observe;Manage

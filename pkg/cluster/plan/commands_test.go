@@ -36,7 +36,8 @@ type script struct{ *sim }
 //	etcd NODE ready|away         sets its etcd member
 //	member NODE                  a node without the control plane's label has a member of etcd
 //	forge NODE VERSION | unforge NODE  its kubelet creates pods that look like a control plane's
-//	reports NODE COMPONENT...    which of a control plane's components its agent reports
+//	reports NODE COMPONENT... [local]  which of a control plane's components its agent reports, and
+//	                             whether its kubelet talks to its own apiserver
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
@@ -44,6 +45,8 @@ type script struct{ *sim }
 //	offered VERSION TIME         since when the policy's status lists it
 //	manage SELECTOR              which nodes the policy selects
 //	mode Observe|Manage          the policy's
+//	versions Requests|ClusterAPI  who decides on them, by the policy
+//	request UPGRADE NODE...      the nodes that Cluster API asks for, and no others
 //	strategy [groups=a,b] [approval] [approve-groups=a,b]  the policy's
 //	upgrade NAME [VERSION] [type=T] [reason=TEXT] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
@@ -149,6 +152,15 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.policy().Spec.NodeSelector = selector(args[0])
 	case "mode":
 		s.policy().Spec.Mode = v1alpha1.ManagementMode(args[0])
+	case "versions":
+		s.policy().Spec.VersionsFrom = v1alpha1.VersionsFrom(args[0])
+	case "request":
+		u := s.upgrade(args[0])
+		u.Generation++
+		u.Spec.RequestedNodes = nil
+		for _, name := range args[1:] {
+			u.Spec.RequestedNodes = append(u.Spec.RequestedNodes, v1alpha1.RequestedNode{Name: name, UID: s.node(name).UID})
+		}
 	case "strategy":
 		s.policy().Spec.Strategy.Groups = groups(option["groups"])
 		return setStrategy(&s.policy().Spec.Strategy, option)

@@ -56,11 +56,12 @@ func (s *survey) oldAPIServerUnlabelled() bool {
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that
 // was chosen before, because it may have begun; else the first. Once a node has
-// completed, the others run `kubeadm upgrade node` and the result is nil. A node that runs
+// completed, the others run `kubeadm upgrade node` and the result is nil, as where Cluster API
+// decides. A node that runs
 // the version without a record of kubeadm (it joined so, or was given back meanwhile) will
 // not run it: another one does, which may be a second time.
 func (c *cluster) firstControlPlane() *node {
-	if c.target == nil || c.target.kubeletsOnly() {
+	if c.target == nil || c.target.kubeletsOnly() || c.target.byRequest {
 		return nil
 	}
 	var first, chosen *node
@@ -205,7 +206,7 @@ func (c *cluster) kubeadmBegan() bool {
 // the first in pass 1. A node that has begun remains the choice, because it may have
 // taken one already and not reported it.
 func (s *survey) chooseEtcdSnapshotNode() *node {
-	if s.cluster.snapshotTaken || !s.pass1 {
+	if s.cluster.snapshotTaken || !s.componentsLeft {
 		return nil
 	}
 	var ready *node
@@ -214,7 +215,7 @@ func (s *survey) chooseEtcdSnapshotNode() *node {
 		case !n.concerned || n.kubeadmDone || n.lacksLabel():
 		case n.busy() || n.reserved():
 			return n
-		case ready == nil && n.Ready:
+		case ready == nil && n.Ready && s.cluster.target.requests(n):
 			ready = n
 		}
 	}

@@ -77,6 +77,9 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 
 // expectedDuration returns how long the node is expected to take if it is released now.
 func (s *survey) expectedDuration(n *node) time.Duration {
+	if s.cluster.target.inOneTurn(n) {
+		return s.cluster.expected(n, components) + s.cluster.expected(n, n.nextPart(false))
+	}
 	return s.cluster.expected(n, n.nextPart(n.ControlPlane && s.pass1))
 }
 

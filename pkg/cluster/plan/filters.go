@@ -103,8 +103,12 @@ var filters = []filter{
 	{all: otherRetries, agents: true, question: newQuestion("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
 	{all: formerAtWork, question: newQuestion("is a node at work for a former upgrade?", v1alpha1.ReasonNotItsTurn)},
 	{all: othersNotStaged, question: newQuestion("is the image on every node?", v1alpha1.ReasonNotStaged)},
+	// After what people decide: Cluster API asks for a node that would wait for nothing else. Before the
+	// order, which is Cluster API's then.
+	{node: notRequested, withdraws: true, groupsSkip: true, question: newQuestion("does Cluster API ask for it, where it decides on versions?", v1alpha1.ReasonNotRequested)},
 	{all: othersFirst, question: newQuestion("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 
+	{node: otherAPIServer, question: newQuestion("does its kubelet talk to its own apiserver, where that goes first?", v1alpha1.ReasonSkew)},
 	{all: apiServerTooOld, question: newQuestion("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
 	{node: etcdQuorum, withdraws: true, question: newQuestion("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
 	// Last: a gate is shown to nodes that wait for nothing else.

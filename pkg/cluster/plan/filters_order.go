@@ -128,15 +128,15 @@ func (n *node) cannotWrite() fleet.Hold {
 
 // apiServerTooOld holds every node while the version skew policy forbids its step: its
 // kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
-// changes no version.
-func apiServerTooOld(s *survey, _ *node) fleet.Hold {
+// changes no version. A control plane that goes by request is otherAPIServer's.
+func apiServerTooOld(s *survey, n *node) fleet.Hold {
 	if s.cluster.target.kubeletsOnly() { // a kubelet that goes back is older than before
 		return fleet.Hold{}
 	}
 	servers := []version.Version{s.cluster.target.to}
 	for _, pod := range s.cluster.apiServers {
 		v, err := version.Parse(pod.Version)
-		if err == nil && !s.pass1 {
+		if err == nil && !s.pass1 && !(s.cluster.target.byRequest && n.ControlPlane) {
 			err = version.CheckKubelet(s.cluster.target.to, v)
 		}
 		if err != nil {

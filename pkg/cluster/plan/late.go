@@ -46,7 +46,7 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 	if !c.target.forLateNodes || !n.ControlPlane {
 		return fleet.Hold{}
 	}
-	for _, hold := range []fleet.Hold{onHold(c, n), windowClosed(c, n)} {
+	for _, hold := range []fleet.Hold{onHold(c, n), notRequested(c, n), windowClosed(c, n)} {
 		if never(hold) {
 			return hold
 		}
@@ -61,6 +61,9 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 // noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
 // succeed would be created again and again; one that did not succeed is retried by a person.
 func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
+	if late.byRequest {
+		return nobodyAsks
+	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
 		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
 		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}

@@ -313,6 +313,9 @@ func (w work) bringBack(n *node, t *target) {
 		n.status = rebooted(n.status)
 	default:
 		n.runs.kubelet = &t.to
+		if t.inOneTurn(n) {
+			n.runs.kubeadm, n.runs.controlPlane = &t.to, &t.to
+		}
 	}
 }
 

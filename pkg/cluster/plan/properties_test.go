@@ -36,6 +36,7 @@ func TestPromises(t *testing.T) {
 		}
 		c.repairAll()
 		for range 40 + 16*len(c.Nodes) {
+			c.ask()
 			c.check(t, c.step())
 		}
 		for _, n := range c.Nodes {
@@ -64,6 +65,7 @@ type chaos struct {
 	staleTurns   v1alpha1.UpgradePolicyStatus // the turns that it was made from
 	abandoned    map[string]bool              // by a person, and not back in service yet
 	abandonments int                          // of control planes
+	byRequest    bool                         // Cluster API decides which nodes begin
 }
 
 func newChaos(t *rapid.T) *chaos {
@@ -105,7 +107,34 @@ func newChaos(t *rapid.T) *chaos {
 	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}
 	c.Source.Offers = []fleet.Offer{{Version: c.to, Image: image}}
 	c.setWindow(true)
+	if c.byRequest = rapid.Bool().Draw(t, "by request"); c.byRequest {
+		c.policy().Spec.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+		for i := range controlPlanes {
+			c.report(&c.Nodes[i], []string{"kube-apiserver", "etcd", "local"})
+		}
+	}
 	return c
+}
+
+// ask has Cluster API ask for the nodes that it would ask for: one control plane after another, then up
+// to two workers.
+func (c *chaos) ask() {
+	if !c.byRequest {
+		return
+	}
+	spec := &c.Upgrades[0].Spec
+	spec.RequestedNodes = nil
+	controlPlanes := false
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		status := &c.nodeUpgrade(n.Name, n.UID).Status
+		behind := n.Kubelet != c.to || n.ControlPlane && status.Versions.Kubeadm != c.to
+		if !behind || status.LacksImage() || len(spec.RequestedNodes) > 0 && (controlPlanes || len(spec.RequestedNodes) == 2) {
+			continue
+		}
+		controlPlanes = controlPlanes || n.ControlPlane
+		spec.RequestedNodes = append(spec.RequestedNodes, v1alpha1.RequestedNode{Name: n.Name, UID: n.UID})
+	}
 }
 
 // setWindow opens a window for the next two days, or closes it.
@@ -123,7 +152,11 @@ func (c *chaos) setWindow(open bool) {
 // disturb makes one random event happen, or none.
 func (c *chaos) disturb(t *rapid.T) {
 	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
-	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "repair", "keep plan", "stale", "fail", "lose lease", "hang", "wake", "abandon", "find", "find on it", "clear", "webhook"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "repair", "keep plan", "stale", "fail", "lose lease", "hang", "wake", "abandon", "find", "find on it", "clear", "webhook", "ask", "ask", "ask nobody"}).Draw(t, "event") {
+	case "ask":
+		c.ask()
+	case "ask nobody":
+		c.Upgrades[0].Spec.RequestedNodes = nil
 	case "open":
 		c.setWindow(true)
 	case "close":
@@ -244,6 +277,10 @@ func (c *chaos) checkPlan(t *rapid.T, p plan.Plan) {
 		if n.Slot != "" && c.gateReason(p) != "" {
 			t.Fatalf("promise 2: %s is released while the gate is closed: %s", n.Name, c.gateReason(p))
 		}
+		u := c.Upgrades[0]
+		if asked := u.Spec.Requests(n.Name, n.Owner.UID); c.byRequest && n.Slot != "" && p.Upgrade == u.Name && !asked {
+			t.Fatalf("%s begins, and Cluster API has not asked for it", n.Name)
+		}
 		if n.Reason == "" || n.Message == "" {
 			t.Fatalf("promise 8: %s is %s with no reason (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 		}
@@ -301,7 +338,8 @@ func (c *chaos) checkVersions(t *rapid.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := version.CheckKubelet(kubelet, server); err != nil {
+			oneTurn := c.byRequest && n.ControlPlane && pod.Node != n.Name
+			if err := version.CheckKubelet(kubelet, server); err != nil && !oneTurn {
 				t.Fatalf("promise 3: %s beside %s: %v", n.Name, pod.Node, err)
 			}
 		}

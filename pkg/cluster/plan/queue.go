@@ -196,18 +196,21 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	return len(remaining) > 0
 }
 
-// mayGo returns the hold that people put on the node now.
+// mayGo returns the hold that people, or Cluster API, put on the node now.
 func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
 	if hold := HoldLabelGate(n.Labels); hold.Holds() {
+		return hold
+	}
+	if hold := t.requestHold(n); hold.Holds() {
 		return hold
 	}
 	return w.lookup(w.classOf(n.Labels, t.typeFor(n)), now).hold
 }
 
-// never reports whether a node with that hold may never be upgraded: it is on hold, or
-// no window is known to open for it.
+// never reports whether a node with that hold may never be upgraded: it is on hold, Cluster API may not
+// ask for it, or no window is known to open for it.
 func never(hold fleet.Hold) bool {
-	return hold.Reason == v1alpha1.ReasonOnHold || hold.Reason == v1alpha1.ReasonWindowClosed && hold.Until == nil
+	return hold.Reason == v1alpha1.ReasonOnHold || hold.Reason == v1alpha1.ReasonNotRequested || hold.Reason == v1alpha1.ReasonWindowClosed && hold.Until == nil
 }
 
 // Queued is an upgrade that has not ended, in its place in the queue.

@@ -180,6 +180,7 @@ func (s *sim) work(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 }
 
 func (s *sim) kubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	oneTurn := n.ControlPlane && status.Versions.Kubeadm != spec.Version
 	status.Versions.Kubeadm = spec.Version
 	for i := range s.APIServers {
 		if s.APIServers[i].Node == n.Name {
@@ -187,7 +188,7 @@ func (s *sim) kubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1al
 		}
 	}
 	status.Step = s.afterKubeadm(n, spec, status)
-	if spec.Release != v1alpha1.ReleaseNode {
+	if spec.Release != v1alpha1.ReleaseNode || oneTurn {
 		status.Step = v1alpha1.StepChecking
 	}
 }
@@ -197,6 +198,9 @@ func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 	switch status.Step {
 	case v1alpha1.StepChecking:
 		status.Step = v1alpha1.StepUnlocking
+		if spec.Release == v1alpha1.ReleaseNode {
+			status.Step = s.afterKubeadm(n, spec, status)
+		}
 	case v1alpha1.StepActivating:
 		status.Step = v1alpha1.StepRebooting
 		if status.Method == v1alpha1.MethodRestart {

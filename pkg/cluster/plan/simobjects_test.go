@@ -106,7 +106,8 @@ func (s *sim) report(n *fleet.Node, components []string) {
 	s.Inventories = slices.DeleteFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}
 	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{owner}}}
-	inventory.StaticPods = components
+	inventory.OwnAPIServer = slices.Contains(components, "local")
+	inventory.StaticPods = slices.DeleteFunc(components, func(c string) bool { return c == "local" })
 	s.Inventories = append(s.Inventories, inventory)
 }
 

@@ -75,6 +75,8 @@ func (t *target) remaining(r *reading) []*node {
 		}
 	}
 	switch {
+	case t.byRequest:
+		return all // Cluster API decides which go first
 	case len(components) > 0:
 		return components
 	case len(nodes) > 0:

@@ -5,7 +5,8 @@ type survey struct {
 	cluster          *cluster
 	begun            bool    // a node has begun this upgrade
 	tookSlot         bool    // a node has taken a slot in this upgrade
-	pass1            bool    // control planes are not all at the version yet
+	componentsLeft   bool    // control planes are not all at the version yet
+	pass1            bool    // the same, where kubeadm brings all of them to it before any kubelet
 	oldAPIServer     string  // a node whose apiserver is not at the version yet
 	failed           *node   // the first that failed, if that stops the others
 	firstFailed      *node   // the first that failed, even if others may continue
@@ -47,7 +48,7 @@ func newSurvey(c *cluster) *survey {
 		}
 		s.begun = s.begun || busy || n.lease != nil || n.ControlPlane && n.kubeadmDone
 		s.tookSlot = s.tookSlot || c.target != nil && c.target.hadSlot(n)
-		s.pass1 = s.pass1 || n.ControlPlane && !n.kubeadmDone
+		s.componentsLeft = s.componentsLeft || n.ControlPlane && !n.kubeadmDone
 		if s.ahead[n.group] == nil && c.holdsUpGroups(n, busy) {
 			s.ahead[n.group] = n
 		}
@@ -59,7 +60,8 @@ func newSurvey(c *cluster) *survey {
 		s.lost = s.firstLost
 	}
 	s.oldAPIServer = c.findOldAPIServer()
-	s.pass1 = s.pass1 || s.oldAPIServer != ""
+	s.componentsLeft = s.componentsLeft || s.oldAPIServer != ""
+	s.pass1 = s.componentsLeft && (c.target == nil || !c.target.byRequest)
 	if c.target != nil && c.target.forLateNodes {
 		s.begun, s.tookSlot = true, true
 	}
@@ -154,7 +156,7 @@ func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 	case n.upToDate:
 		return false
 	case n.ControlPlane:
-		return !n.onHold
+		return !n.onHold && c.target.requests(n)
 	}
 	for i := range filters {
 		if filters[i].groupsSkip && filters[i].node(c, n).Holds() {

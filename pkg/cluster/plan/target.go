@@ -20,6 +20,7 @@ type target struct {
 	forLateNodes             bool            // it has ended, and nodes that join late or return are brought to its version
 	reboot                   bool            // its type is Reboot
 	back                     bool            // its type is Rollback
+	byRequest                bool            // Cluster API decides which nodes begin
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
@@ -33,6 +34,7 @@ type target struct {
 func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	t := &target{ClusterUpgrade: u, to: parsed(u.Spec.Version)}
 	t.reboot, t.back = TypeOf(u) == v1alpha1.TypeReboot, TypeOf(u) == v1alpha1.TypeRollback
+	t.byRequest = !t.kubeletsOnly() && ByRequest(r.snapshot.Policy)
 	t.takenBackBy = r.takenBackBy(t)
 	var err error
 	if t.selector, err = readSelector(u.Spec.NodeSelector); err != nil {

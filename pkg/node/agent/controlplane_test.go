@@ -193,7 +193,7 @@ func TestEtcdIsReadLive(t *testing.T) {
 		t.Error("kubeadm ran")
 	}
 	c.host.SetEtcd(members(c.node, ""))
-	c.await("it begins", func(s agentStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
+	c.await("it begins", func(s agentStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepKubeadm) })
 }
 
 // TestKubeadmConfigCannotBeRead checks that the status reports why the images cannot be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -65,10 +66,13 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	checks := []func() (fleet.Hold, error){
 		func() (fleet.Hold, error) { return a.clock(), nil }, // which upgradeOf has just compared
 		func() (fleet.Hold, error) { return specHold(o.Spec, upgrade), nil },
+		func() (fleet.Hold, error) {
+			return plan.RequestGate(policy, upgrade.Spec, o.Spec.Type, a.Node, string(node.UID)), nil
+		},
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },
-		func() (fleet.Hold, error) { return a.skew(ctx, o) },
+		func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) },
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
 	if begins {
@@ -230,7 +234,7 @@ func (a *Agent) leaves(ctx context.Context, name string) (bool, error) {
 // skew holds an upgrade that violates Kubernetes' version skew policy: no skipped minor, no
 // downgrade but that of a kubelet within its minor, by a Rollback, and no kubelet newer than a
 // running apiserver.
-func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
+func (a *Agent) skew(ctx context.Context, o machine.Observation, byRequest bool) (fleet.Hold, error) {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return fleet.Hold{}, nil
 	}
@@ -238,13 +242,16 @@ func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, er
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
 	}
-	if err := checkSkew(pods.Items, o); err != nil {
+	if err := checkSkew(a.Node, pods.Items, o, byRequest); err != nil {
 		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
 	}
 	return fleet.Hold{}, nil
 }
 
-func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
+// checkSkew returns why the version skew policy forbids the node's step. A control plane that goes by
+// Cluster API's request brings its own apiserver to the version first, and its kubelet may talk to no
+// other.
+func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, byRequest bool) error {
 	target, err := version.Parse(o.Spec.Version)
 	if err != nil {
 		return err
@@ -264,20 +271,28 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 	if err != nil {
 		return err
 	}
-	if o.Spec.Release == v1alpha1.ReleaseControlPlane {
-		return version.CheckAPIServers(append(servers, target)...)
+	oneTurn := byRequest && o.Host.ControlPlane && !o.Spec.Type.KubeletsOnly()
+	if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {
+		err := version.CheckAPIServers(append(slices.Collect(maps.Values(servers)), target)...)
+		if err != nil || !oneTurn {
+			return err
+		}
 	}
-	for _, server := range servers {
-		if err := version.CheckKubelet(target, server); err != nil {
+	for _, on := range slices.Sorted(maps.Keys(servers)) {
+		own := on == node
+		if oneTurn && (own && !version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version) || !own && o.Host.Node.OwnAPIServer) {
+			continue
+		}
+		if err := version.CheckKubelet(target, servers[on]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// versionsOf returns the apiservers' versions, by their images' tags.
-func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
-	var versions []version.Version
+// versionsOf returns the apiservers' versions by node, from their images' tags.
+func versionsOf(apiServers []corev1.Pod) (map[string]version.Version, error) {
+	versions := map[string]version.Version{}
 	for i := range apiServers {
 		if !fleet.IsStaticPod(&apiServers[i]) {
 			continue
@@ -286,7 +301,9 @@ func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 		if err != nil {
 			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)
 		}
-		versions = append(versions, v)
+		if other, there := versions[apiServers[i].Spec.NodeName]; !there || v.Less(other) {
+			versions[apiServers[i].Spec.NodeName] = v
+		}
 	}
 	if len(versions) == 0 {
 		return nil, fmt.Errorf("found no kube-apiserver pod to compare versions with")

@@ -57,7 +57,7 @@ func ForChecks(l host.Layout, now time.Time) v1alpha1.NodeFacts {
 	g := &gatherer{Layout: l, problems: map[string]bool{}}
 	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 	for _, collect := range []func(){
-		g.cgroup, g.kubelet, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
+		g.cgroup, g.kubelet, g.ownAPIServer, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
 	} {
 		g.protect(collect)
 	}

@@ -158,3 +158,33 @@ func TestKubeletConfig(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnAPIServer tells the kubelet that talks to its own node's kube-apiserver from one that may talk to
+// another.
+func TestOwnAPIServer(t *testing.T) {
+	const manifest = "metadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '10.0.0.1:6443'}}\n"
+	conf := func(server string) string { return "clusters: [{cluster: {server: '" + server + "'}}]\n" }
+	for name, test := range map[string]struct {
+		conf, manifest string
+		want           bool
+	}{
+		"local mode":       {conf("https://10.0.0.1:6443"), manifest, true},
+		"loopback":         {conf("https://127.0.0.1:6443"), manifest, true},
+		"a load balancer":  {conf("https://api.example:6443"), manifest, false},
+		"another node":     {conf("https://10.0.0.2:6443"), manifest, false},
+		"another port":     {conf("https://10.0.0.1:443"), manifest, false},
+		"a worker":         {conf("https://127.0.0.1:6443"), "", false},
+		"two clusters":     {"clusters: [{cluster: {server: 'https://10.0.0.1:6443'}}, {cluster: {server: 'https://10.0.0.2:6443'}}]\n", manifest, false},
+		"no annotation":    {conf("https://10.0.0.1:6443"), "kind: Pod\n", false},
+		"not a kubeconfig": {"[global\n", manifest, false},
+		"not a manifest":   {conf("https://10.0.0.1:6443"), "[global\n", false},
+		"IPv6":             {conf("https://[fd00::1]:6443"), "metadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '[fd00::1]:6443'}}\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := gather(t, tree{"/etc/kubernetes/kubelet.conf": test.conf, host.ManifestsDir + "/kube-apiserver.yaml": test.manifest})
+			if facts.OwnAPIServer != test.want {
+				t.Errorf("got %t", facts.OwnAPIServer)
+			}
+		})
+	}
+}

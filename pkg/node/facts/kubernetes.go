@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -227,6 +229,30 @@ func (g *gatherer) kubeletPatches() []string {
 		}
 	}
 	return paths
+}
+
+// advertised is the annotation of kube-apiserver's manifest with its address and port (kubeadm
+// 1.35, app/constants).
+const advertised = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+
+// ownAPIServer finds out whether the kubelet talks to the kube-apiserver of its own node.
+func (g *gatherer) ownAPIServer() {
+	var manifest struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	var config struct {
+		Clusters []struct{ Cluster struct{ Server string } }
+	}
+	pod, kubeconfig := g.readIfThere(filepath.Join(host.ManifestsDir, "kube-apiserver.yaml")), g.readIfThere(kubernetesDir+"/kubelet.conf")
+	if yaml.Unmarshal(pod, &manifest) != nil || yaml.Unmarshal(kubeconfig, &config) != nil || len(config.Clusters) != 1 {
+		return
+	}
+	server, err := url.Parse(config.Clusters[0].Cluster.Server)
+	own := manifest.Metadata.Annotations[advertised]
+	if err != nil || own == "" {
+		return
+	}
+	g.facts.OwnAPIServer = server.Host == own || net.ParseIP(server.Hostname()).IsLoopback()
 }
 
 func (g *gatherer) isControlPlane() bool {

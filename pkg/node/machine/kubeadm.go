@@ -54,7 +54,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 		return abortAndRetry(s, o, v1alpha1.ReasonKubeadmFailed, fmt.Sprintf("kubeadm succeeded, and yet the node's files do not say that it reached %s: they say %s", o.Spec.Version, cmp.Or(o.Host.KubeadmVersion, "nothing")))
 	case kubeadmDone(o):
 		s.KubeadmLog = ""
-		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
+		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) && !o.Host.ControlPlane {
 			return afterKubeadm(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
@@ -76,12 +76,15 @@ func kubeadm(s State, o Observation) (State, Action) {
 	return withWork(s, o, verb.Kubeadm, key)
 }
 
-// checking ends pass 1. The node keeps its slot until the control plane is healthy.
+// checking ends pass 1. The node keeps its slot until the control plane is healthy. One that goes by
+// Cluster API's request then continues with its kubelet.
 func checking(s State, o Observation) (State, Action) {
 	limit := deadline(s, o, CheckWithin)
 	switch {
 	case o.Health == nil:
 		return awaitHealth(s, o, limit, "kubeadm")
+	case o.Health.OK && o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o):
+		return afterKubeadm(s, o)
 	case o.Health.OK:
 		return s.uncounted().enter(v1alpha1.StepUnlocking, o), Action{} // the node never left service
 	case !o.Now.Before(limit):

@@ -244,4 +244,15 @@ var bugs = []bug{
 		{"pkg/cluster/plan/rollback.go", "return t.back && known(t.to) && t.to.SameLine(v) && t.to.Less(v)", "return t.back && known(t.to) && t.to.Less(v)"},
 		{"pkg/version/skew.go", "if !from.SameLine(to) {", "if from.Major != to.Major {"},
 	}},
+	{"a node begins without Cluster API's request", []edit{
+		{"pkg/cluster/plan/filters_requests.go", "return !t.byRequest || t.Spec.Requests(n.Name, n.UID)", "return true"},
+		{"pkg/cluster/plan/filters_requests.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+	}},
+	{"a request that was taken back still counts", []edit{
+		{"pkg/cluster/plan/filters.go", "{node: notRequested, withdraws: true,", "{node: notRequested,"},
+		{"pkg/cluster/plan/filters_requests.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+	}},
+	{"a requested control plane leaves kubeadm out", []edit{
+		{"pkg/node/machine/locking.go", "case !kubeadmDone(o):", "case !kubeadmDone(o) && !(o.Host.ControlPlane && o.Spec.Release == v1alpha1.ReleaseNode):"},
+	}},
 }

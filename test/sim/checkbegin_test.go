@@ -20,6 +20,7 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	w.checkSuspended(a, what)
 	w.checkNotStarted(a, what)
 	w.checkPolicy(a, what)
+	w.checkRequested(a, what)
 	w.checkKeyring(a, what)
 	w.checkClock(a, what)
 	if w.held(n) == "" && !w.since["robbed "+n.uid].After(a.ranAt) {
@@ -39,6 +40,7 @@ func (w *world) checkAhead(a *agentProgram) {
 	w.checkNotStarted(a, what)
 	w.checkHeld(a, what)
 	w.checkPolicy(a, what)
+	w.checkRequested(a, what)
 	w.checkKeyring(a, what)
 	w.checkClock(a, what)
 	if a.node.controlPlane {

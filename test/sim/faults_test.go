@@ -70,6 +70,11 @@ func (w *world) inject(f fault) {
 		}
 	case "republish":
 		w.published = digest(2)
+	case "ask for nobody":
+		w.since["nobody"] = w.now().Add(f.For)
+		if w.script.ByRequest {
+			w.ask()
+		}
 	case "finding":
 		w.blockedSince = w.now()
 		w.findings = []v1alpha1.Finding{{ID: "simulated", Level: v1alpha1.LevelBlock, Message: "something is wrong"}}
@@ -133,6 +138,7 @@ func (w *world) repair() {
 	w.startCoordinator(0)
 	w.approve(approved)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
+	w.since["nobody"] = time.Time{}
 	w.createPolicy()
 	w.openGates()
 	w.unfollow()

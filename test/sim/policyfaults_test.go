@@ -36,6 +36,9 @@ func (w *world) newPolicy() tree {
 	if w.script.Gates {
 		spec["gates"] = newGates()
 	}
+	if w.script.ByRequest {
+		spec["versionsFrom"] = string(v1alpha1.VersionsFromClusterAPI)
+	}
 	w.addLeaderGate(spec)
 	if w.script.Hooks {
 		spec["hooks"] = newHooks(w.script.HooksContinue)

@@ -95,6 +95,7 @@ func newScript(seed uint64) script {
 	s.Faults = append(s.Faults, slices.Concat(anyEdits(s), anyPolicyFaults(s), anyDecisions(s), anyConditions(s), anyRollbacks(s))...)
 	anyGates(&s)
 	anyHooks(&s)
+	anyRequests(&s)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	anyPeople(&s)
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)

@@ -78,6 +78,9 @@ func newWorld(s script, verbose bool) *world {
 	} else {
 		w.createUpgrade()
 	}
+	if s.ByRequest {
+		w.after(2*time.Second, "Cluster API asks", w.keepAsking)
+	}
 	w.after(time.Second, "start coordinator", func() { w.startCoordinator(0) })
 	for _, f := range s.Faults {
 		w.after(f.At, f.Kind, func() { w.inject(f) })

@@ -42,6 +42,7 @@ type world struct {
 	policy                  tree                          // the spec that people want the UpgradePolicy to have
 	policyDeleted           bool                          // it was deleted, and is not there again
 	gates                   map[string]v1alpha1.GateState // what they are answered with, by name
+	asked                   int                           // upgrades that Cluster API has created
 	hooked                  hooked
 	edited                  map[string]editedLease // by the slot's name
 	since                   map[string]time.Time   // when people began to hold something, by what

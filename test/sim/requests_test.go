@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// anyRequests lets Cluster API decide on versions in one seed of eight. Sometimes it takes its requests back,
+// as when Machines are deleted.
+func anyRequests(s *script) {
+	r := rand.New(rand.NewPCG(s.Seed, 14))
+	if s.ByRequest = r.IntN(8) == 0 && !s.Reboot; !s.ByRequest {
+		return
+	}
+	for range r.IntN(4) {
+		f := fault{At: early(r.Float64(), s.Lasts), Kind: "ask for nobody", For: time.Duration(5+r.IntN(120)) * time.Second}
+		if r.IntN(3) > 0 {
+			f.Step = []v1alpha1.Step{v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepChecking, v1alpha1.StepDraining, v1alpha1.StepRebooting, v1alpha1.StepVerifying}[r.IntN(6)]
+		}
+		s.Faults = append(s.Faults, f)
+	}
+}
+
+// keepAsking has Cluster API's extension look at the cluster from time to time.
+func (w *world) keepAsking() {
+	w.ask()
+	w.after(time.Duration(3+w.noise(12))*time.Second, "Cluster API asks", w.keepAsking)
+}
+
+// ask writes which nodes Cluster API asks for: of those that are behind, one control plane, then up to two
+// workers. Of a patch, workers do not wait for control planes, which are another object's there.
+func (w *world) ask() {
+	if !w.apiUp() {
+		return
+	}
+	open := false
+	for _, u := range w.upgrades() {
+		if u.Status.Outcome != "" || u.Spec.Version == "" || u.Spec.Type == v1alpha1.TypeRollback {
+			continue
+		}
+		open = true
+		var nodes []any
+		controlPlane, workers := false, 0
+		for _, n := range w.nodes {
+			switch {
+			case w.now().Before(w.since["nobody"]) || !w.isBehind(n, u.Spec.Version):
+				continue
+			case n.controlPlane && controlPlane, !n.controlPlane && (workers == 2 || controlPlane && minor(u.Spec.Version) != minor(w.script.From)):
+				continue
+			case n.controlPlane:
+				controlPlane = true
+			default:
+				workers++
+			}
+			nodes = append(nodes, tree{"name": n.name, "uid": n.uid})
+		}
+		w.writeRequests(u, nodes)
+	}
+	if policy := w.livePolicy(); !open && policy != nil && policy.Status.Version != "" && policy.Spec.VersionsFrom == v1alpha1.VersionsFromClusterAPI {
+		for _, n := range w.nodes {
+			if w.isBehind(n, policy.Status.Version) && !w.isTakenBack(policy.Status.Version) {
+				w.asked++
+				w.request(fmt.Sprintf("capi-%d", w.asked), w.upgradeSpec(policy.Status.Version))
+				return
+			}
+		}
+	}
+}
+
+// writeRequests writes the requested nodes into the upgrade, if they differ.
+func (w *world) writeRequests(u *v1alpha1.ClusterUpgrade, nodes []any) {
+	same := len(nodes) == len(u.Spec.RequestedNodes)
+	for _, n := range nodes {
+		same = same && u.Spec.Requests(text(n.(tree), "name"), text(n.(tree), "uid"))
+	}
+	if same {
+		return
+	}
+	for _, was := range u.Spec.RequestedNodes {
+		w.since["requested "+was.UID] = w.now()
+	}
+	w.note("Cluster API asks for %d nodes in %s", len(nodes), u.Name)
+	w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) { child(t, "spec")["requestedNodes"] = nodes })
+}
+
+// isBehind reports whether a managed node has, as Cluster API sees it, not reached the version.
+func (w *world) isBehind(n *node, version string) bool {
+	object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})
+	if n.removed || n.packages || n.unmanaged || object == nil || string(object.UID) != n.uid {
+		return false
+	}
+	return older(object.Status.NodeInfo.KubeletVersion, version) || n.controlPlane && older(n.staticPods, version)
+}
+
+// checkRequested checks that Cluster API asks for a node that begins, where it decides, or did so until the
+// agent's reconcile began.
+func (w *world) checkRequested(a *agentProgram, what string) {
+	nu := w.nodeUpgrade(a.node.name)
+	if !w.script.ByRequest || w.livePolicy() == nil || nu == nil || nu.Spec.Version == "" || nu.Spec.Type == v1alpha1.TypeRollback || w.since["policy"].After(a.ranAt) {
+		return
+	}
+	if w.since["requested "+a.node.uid].After(a.ranAt) || a.steps.State().Step.Info().Phase == v1alpha1.PhaseCommitted {
+		return
+	}
+	for _, u := range w.upgrades() {
+		if string(u.UID) == a.steps.State().Upgrade.UID && u.Spec.Requests(a.node.name, a.node.uid) {
+			return
+		}
+	}
+	w.broken("requests", "%s %s, and Cluster API has not asked for it", a.node.name, what)
+}

@@ -214,6 +214,9 @@ func policyRows(p *view.Policy, o Options) [][2]cell {
 		return nil
 	}
 	text := automaticText(p)
+	if p.VersionsFrom == v1alpha1.VersionsFromClusterAPI {
+		text = "Cluster API decides on versions; " + text
+	}
 	if p.Version != "" {
 		text += "; new nodes get " + p.Version
 	}

@@ -162,8 +162,10 @@ type People struct {
 // Policy is the UpgradePolicy, as the coordinator sees it now.
 type Policy struct {
 	// Mode is Observe or Manage.
-	Mode      v1alpha1.ManagementMode     `json:"mode,omitempty"`
-	Automatic []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
+	Mode v1alpha1.ManagementMode `json:"mode,omitempty"`
+	// VersionsFrom is who decides on versions. Empty: whoever creates ClusterUpgrades.
+	VersionsFrom v1alpha1.VersionsFrom       `json:"versionsFrom,omitempty"`
+	Automatic    []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
 	// Version is the one that new nodes are upgraded to.
 	Version string `json:"version,omitempty"`
 	// Source is the address of the folder of images.
@@ -171,7 +173,7 @@ type Policy struct {
 	// Gates are those of the policy, while an upgrade is active.
 	Gates []plan.GateAnswer `json:"gates,omitempty"`
 	// AutomaticHeld is why the next automatic upgrade waits, where that is no problem: for
-	// minIntervalSeconds.
+	// minIntervalSeconds, or because Cluster API decides on versions.
 	AutomaticHeld *Problem `json:"automaticHeld,omitempty"`
 	// TakenBack are versions that Rollbacks have taken back, while nodes run an older patch of
 	// their minor.

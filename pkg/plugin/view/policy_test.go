@@ -52,6 +52,20 @@ func TestStatusShowsTheInterval(t *testing.T) {
 	}
 }
 
+// `kubectl upgrade status` says that Cluster API decides on versions, and does not call it a problem that
+// no patch is automatic there.
+func TestStatusSaysWhoDecidesOnVersions(t *testing.T) {
+	policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Spec.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+	policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
+	policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonNotRequested), Message: "no automatic patch is created"}}
+	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
+	screen := render.Screen(shown, render.Options{Width: 200, Zone: time.UTC})
+	if len(shown.Policy.Problems) > 0 || !strings.Contains(screen, "Cluster API decides on versions; automatic Patch") || !strings.Contains(screen, "NotRequested: no automatic patch is created") {
+		t.Errorf("the policy: %+v; the screen:\n%s", shown.Policy, screen)
+	}
+}
+
 // `kubectl upgrade status` says that a hook after the last upgrade failed, which would hold the next one.
 func TestStatusShowsAFailedHook(t *testing.T) {
 	policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}

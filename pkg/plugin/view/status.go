@@ -138,7 +138,7 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 	if p == nil {
 		return nil
 	}
-	v := &Policy{Mode: p.Spec.Mode, Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
+	v := &Policy{Mode: p.Spec.Mode, VersionsFrom: p.Spec.VersionsFrom, Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
 	for _, one := range problemConditions {
 		c := meta.FindStatusCondition(p.Status.Conditions, one.kind)
 		if c == nil || c.Status != one.status {
@@ -146,7 +146,7 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 		}
 		problem := Problem{Reason: v1alpha1.Reason(c.Reason)}
 		problem.Message, _, _ = strings.Cut(c.Message, "\n") // a manifest that solves it may follow
-		if problem.Reason == v1alpha1.ReasonAutomaticInterval {
+		if problem.Reason == v1alpha1.ReasonAutomaticInterval || problem.Reason == v1alpha1.ReasonNotRequested {
 			v.AutomaticHeld = &problem
 			continue
 		}

@@ -1,0 +1,193 @@
+package extension
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/hooks"
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/watch"
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig  string
+	address     string
+	health      string
+	certFolder  string
+	clientCA    string
+	onUncovered string
+	timeout     time.Duration
+	verbose     bool
+}
+
+// Intervals of what is done without being asked.
+const (
+	askAgain = 10 * time.Second
+	sweep    = 10 * time.Minute
+	// sweepTimeout is how long a cluster may take that is not waited for.
+	sweepTimeout = 30 * time.Second
+)
+
+// NewCommand returns the command that runs the extension, which has that version.
+func NewCommand(version string) *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "capi-extension",
+		Short: "Let Cluster API upgrade machines in place by kubectl-upgrade",
+		Long: `Let Cluster API upgrade machines in place by kubectl-upgrade.
+
+It runs in Cluster API's management cluster and answers the hooks CanUpdateMachine,
+CanUpdateMachineSet, UpdateMachine, BeforeClusterUpgrade, BeforeControlPlaneUpgrade
+and BeforeWorkersUpgrade. In the workload clusters it asks for upgrades of nodes, and
+their coordinators decide when a node may go.`,
+		Version:      version,
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return run(command.Context(), version, o)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the pod's service account")
+	flags.StringVar(&o.address, "address", ":9443", "address at which to answer Cluster API over TLS")
+	flags.StringVar(&o.health, "health-address", ":8080", "address at which to serve /readyz and /metrics over HTTP; empty: nowhere")
+	flags.StringVar(&o.certFolder, "cert-dir", "/etc/capi-extension", "folder with tls.crt and tls.key, which are read again when they change")
+	flags.StringVar(&o.clientCA, "client-ca", "", "PEM file with the CA of the only clients that are answered; default: any client is")
+	flags.StringVar(&o.onUncovered, "on-uncovered", string(hooks.Stop), "what happens to machines when more changes than their version: Stop, or Replace; the annotation "+hooks.OnUncoveredAnnotation+" of a KubeadmControlPlane or MachineDeployment counts more")
+	flags.DurationVar(&o.timeout, "timeout", 2*time.Second, "how long an answer may take; an API server of a workload cluster that is slower counts as one that does not answer")
+	flags.BoolVar(&o.verbose, "verbose", false, "log each answer")
+	return command
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, version string, o options) error {
+	switch hooks.OnUncovered(o.onUncovered) {
+	case hooks.Stop, hooks.Replace:
+	default:
+		return fmt.Errorf("--on-uncovered=%s: it has to be %s or %s", o.onUncovered, hooks.Stop, hooks.Replace)
+	}
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	crlog.SetLogger(logr.FromSlogHandler(log.Handler()))
+	tlsConfig, err := tlsConfig(o)
+	if err != nil {
+		return err
+	}
+	access, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("finding the management cluster's API server: %w", err)
+	}
+	access.QPS, access.Burst = 100, 200
+	access.UserAgent = "kubectl-upgrade-capi-extension"
+	managed, err := client.NewWithWatch(access, client.Options{Scheme: management.Scheme(), Mapper: management.Mapper()})
+	if err != nil {
+		return fmt.Errorf("making a client for the management cluster: %w", err)
+	}
+
+	clusters := &workload.Clusters{Management: managed, Timeout: o.timeout}
+	again := &watch.Again{Management: managed, Now: time.Now, Log: log, Timeout: o.timeout}
+	machines := &watch.Machines{Management: managed, Open: clusters.Open, Log: log, Timeout: sweepTimeout}
+	sweeper := &watch.Sweep{Management: managed, Open: clusters.Open, Used: clusters.Used, Log: log, Timeout: sweepTimeout}
+	observed := newMetrics(version, again.Waiting)
+	server, err := hooks.NewServer(&hooks.Extension{
+		Management: managed, Open: clusters.Open, OnUncovered: hooks.OnUncovered(o.onUncovered), Remember: again.Remember, Now: time.Now, Log: log,
+	}, o.timeout, observed.observe)
+	if err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var parts sync.WaitGroup
+	parts.Go(func() { machines.Run(ctx) })
+	parts.Go(func() { again.Run(ctx, askAgain) })
+	parts.Go(func() { sweeper.Run(ctx, sweep) })
+	if o.health != "" {
+		parts.Go(func() {
+			if err := serve(ctx, o.health, nil, healthHandler(observed, machines.Synced), log); err != nil {
+				log.Error("readiness and metrics are not served", "error", err)
+				cancel()
+			}
+		})
+	}
+	err = serve(ctx, o.address, tlsConfig, server, log)
+	cancel()
+	parts.Wait()
+	return err
+}
+
+func tlsConfig(o options) (*tls.Config, error) {
+	cert := &certificate{certFile: filepath.Join(o.certFolder, "tls.crt"), keyFile: filepath.Join(o.certFolder, "tls.key"), now: time.Now}
+	if _, err := cert.get(nil); err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
+	if o.clientCA == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(o.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("--client-ca: %w", err)
+	}
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--client-ca: %s has no certificate", o.clientCA)
+	}
+	return config, nil
+}
+
+// closeTimeout is how long open answers may take when the program ends.
+const closeTimeout = 5 * time.Second
+
+// serve listens until ctx ends. Without a TLS configuration it speaks HTTP.
+func serve(ctx context.Context, address string, config *tls.Config, handler http.Handler, log *slog.Logger) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	server := &http.Server{
+		Handler: handler, TLSConfig: config, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // a client's broken handshake
+	}
+	log.Info("listening", "address", listener.Addr().String(), "tls", config != nil)
+	ended := make(chan error, 1)
+	go func() {
+		if config == nil {
+			ended <- server.Serve(listener)
+			return
+		}
+		ended <- server.ServeTLS(listener, "", "")
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving at %s: %w", address, err)
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := server.Shutdown(closing); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("closing %s: %w", address, err)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/cover"
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/progress"
+	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// CanUpdateMachine answers whether a control plane's machine can be updated in place now. Yes also
+// means now: KubeadmControlPlane does not ask again.
+func (e *Extension) CanUpdateMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, response *runtimehooksv1.CanUpdateMachineResponse) {
+	response.Status = runtimehooksv1.ResponseStatusSuccess
+	answer, err := e.canUpdateMachine(ctx, request, true)
+	if err != nil {
+		response.Status, response.Message = runtimehooksv1.ResponseStatusFailure, e.sentence(ctx, err)
+		return
+	}
+	response.MachinePatch = patch(answer.Machine)
+	response.BootstrapConfigPatch = patch(answer.Bootstrap)
+	response.InfrastructureMachinePatch = patch(answer.Infrastructure)
+}
+
+func (e *Extension) canUpdateMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, first bool) (cover.Answer, error) {
+	var machine clusterv1.Machine
+	name := client.ObjectKeyFromObject(&request.Current.Machine)
+	if err := e.Management.Get(ctx, name, &machine); err != nil {
+		if apierrors.IsNotFound(err) {
+			return cover.Answer{}, refuse("there is no Machine %s", name)
+		}
+		return cover.Answer{}, fmt.Errorf("reading Machine %s: %w", name, err)
+	}
+	owner, err := management.OwnerOf(ctx, e.Management, &machine)
+	if err != nil {
+		return cover.Answer{}, err
+	}
+	answer, err := e.controlPlaneMachine(ctx, request, &machine, owner)
+	if err != nil && first {
+		e.Remember(owner, func(ctx context.Context) error {
+			_, err := e.canUpdateMachine(ctx, request, false)
+			return err
+		})
+	}
+	return answer, err
+}
+
+func (e *Extension) controlPlaneMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, machine *clusterv1.Machine, owner management.Owner) (cover.Answer, error) {
+	current, err := objects(request.Current.Machine, request.Current.BootstrapConfig.Raw, request.Current.InfrastructureMachine.Raw)
+	if err != nil {
+		return cover.Answer{}, err
+	}
+	desired, err := objects(request.Desired.Machine, request.Desired.BootstrapConfig.Raw, request.Desired.InfrastructureMachine.Raw)
+	if err != nil {
+		return cover.Answer{}, err
+	}
+	step, answer, replace, err := e.covered(owner, request.Current.Machine.Spec.Version, request.Desired.Machine.Spec.Version, current, desired, cover.Machine)
+	if err != nil || replace {
+		return cover.Answer{}, err
+	}
+	if management.ToBeReplaced(machine) {
+		return cover.Answer{}, refuse("a MachineHealthCheck has marked Machine %s/%s for remediation", machine.Namespace, machine.Name)
+	}
+	if local, err := cover.LocalMode(step.To, desired.Bootstrap); err != nil {
+		return cover.Answer{}, refuse("the KubeadmConfig of Machine %s/%s cannot be read", machine.Namespace, machine.Name)
+	} else if !local && !step.From.SameLine(step.To) {
+		return cover.Answer{}, refuse("on the control planes of %s, the kubelet does not talk to the kube-apiserver of its own node, so that it could be newer than the one that it talks to: set the feature gate ControlPlaneKubeletLocalMode in its clusterConfiguration, and upgrade to a patch first", owner)
+	}
+	return answer, e.nodeMayGo(ctx, machine, step)
+}
+
+// nodeMayGo refuses a machine whose node would have to wait.
+func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, step cover.Step) error {
+	cluster, err := e.open(ctx, management.ClusterOf(machine))
+	if err != nil {
+		return err
+	}
+	// A node that has the version needs no upgrade.
+	verdict, node, err := look(ctx, cluster, machine, step.To, nil)
+	if err != nil || verdict.State == progress.Done {
+		return err
+	}
+	upgrade, err := cluster.Ensure(ctx, step.To)
+	if err != nil {
+		return err
+	}
+	if verdict, _, err = look(ctx, cluster, machine, step.To, upgrade); err != nil {
+		return err
+	}
+	switch verdict.State {
+	case progress.Next, progress.AtWork, progress.Done:
+		return nil
+	}
+	if slices.Contains(upgrade.Spec.RequestedNodes, *node) {
+		return nil
+	}
+	return refuse("%s", verdict.Message)
+}
+
+// open returns the workload cluster if it is not paused, and Cluster API decides on versions in it.
+func (e *Extension) open(ctx context.Context, name types.NamespacedName) (workload.Cluster, error) {
+	if _, err := e.cluster(ctx, name); err != nil {
+		return workload.Cluster{}, err
+	}
+	cluster, err := e.Open(ctx, name)
+	if err != nil {
+		return workload.Cluster{}, err
+	}
+	return cluster, cluster.CheckPolicy(ctx)
+}
+
+// covered compares what a request has. replace reports that the answer is no, because a person wants
+// that.
+func (e *Extension) covered(owner management.Owner, from, to string, current, desired cover.Objects,
+	compare func(cover.Step, cover.Objects, cover.Objects) (cover.Answer, error),
+) (step cover.Step, answer cover.Answer, replace bool, err error) {
+	if step.From, err = version.Parse(from); err != nil {
+		return step, answer, false, refuse("the current version of machines of %s: %s", owner, err)
+	}
+	if step.To, err = version.Parse(to); err != nil {
+		return step, answer, false, refuse("the version of %s: %s", owner, err)
+	}
+	if err := checkVersion(owner, step.To); err != nil {
+		return step, answer, false, err
+	}
+	then, err := e.onUncovered(owner)
+	if err != nil {
+		return step, answer, false, err
+	}
+	if answer, err = compare(step, current, desired); err != nil {
+		return step, answer, false, refuse("the request of Cluster API cannot be read")
+	}
+	uncovered := answer.Uncovered
+	if err := version.CheckStep(step.From, step.To); err != nil {
+		if then != Replace {
+			return step, answer, false, refuse("%s: %s", owner, err)
+		}
+		return step, answer, true, nil
+	}
+	switch {
+	case len(uncovered) == 0:
+		return step, answer, false, nil
+	case then == Replace:
+		return step, answer, true, nil
+	}
+	return step, answer, false, refuse("%s cannot be upgraded in place, because more changes than its version: %s. Change these back, or annotate it with %s=%s to have its machines replaced",
+		owner, list(uncovered), OnUncoveredAnnotation, Replace)
+}
+
+// mostFields is how many fields a message names.
+const mostFields = 10
+
+func list(fields []string) string {
+	if more := len(fields) - mostFields; more > 0 {
+		return strings.Join(fields[:mostFields], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(fields, ", ")
+}
+
+func objects(machine any, bootstrap, infrastructure []byte) (cover.Objects, error) {
+	data, err := json.Marshal(machine)
+	if err != nil {
+		return cover.Objects{}, fmt.Errorf("encoding an object of the request: %w", err)
+	}
+	return cover.Objects{Machine: data, Bootstrap: bootstrap, Infrastructure: infrastructure}, nil
+}
+
+func patch(data []byte) runtimehooksv1.Patch {
+	if data == nil {
+		return runtimehooksv1.Patch{}
+	}
+	return runtimehooksv1.Patch{PatchType: runtimehooksv1.JSONPatchType, Patch: data}
+}

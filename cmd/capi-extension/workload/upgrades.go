@@ -1,0 +1,219 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// Label marks the ClusterUpgrades that this program made.
+const (
+	Label      = v1alpha1.Group + "/made-by"
+	LabelValue = "capi-extension"
+)
+
+// Cluster is a workload cluster.
+type Cluster struct {
+	Name   types.NamespacedName
+	Client client.Client
+}
+
+// Open returns the cluster.
+func (c *Clusters) Open(ctx context.Context, name types.NamespacedName) (Cluster, error) {
+	made, err := c.Client(ctx, name)
+	return Cluster{name, made}, err
+}
+
+// CheckPolicy returns a Problem if not Cluster API decides on versions in the cluster.
+func (c Cluster) CheckPolicy(ctx context.Context) error {
+	var policy v1alpha1.UpgradePolicy
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: v1alpha1.PolicyName}, &policy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return &Problem{Cluster: c.Name, Err: err, Message: fmt.Sprintf("cluster %s has no UpgradePolicy %s: install kubectl-upgrade there", c.Name, v1alpha1.PolicyName)}
+		}
+		return problem(c.Name, err)
+	}
+	if policy.Spec.VersionsFrom != v1alpha1.VersionsFromClusterAPI {
+		return &Problem{Cluster: c.Name, Message: fmt.Sprintf("Cluster API does not decide on versions in cluster %s: set spec.versionsFrom to %s in its UpgradePolicy %s",
+			c.Name, v1alpha1.VersionsFromClusterAPI, v1alpha1.PolicyName)}
+	}
+	return nil
+}
+
+// Node reads a Node. Nil: there is none.
+func (c Cluster) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	var node corev1.Node
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, problem(c.Name, err)
+	}
+	return &node, nil
+}
+
+// NodeUpgrade reads a node's NodeUpgrade. Nil: there is none.
+func (c Cluster) NodeUpgrade(ctx context.Context, name string) (*v1alpha1.NodeUpgrade, error) {
+	var node v1alpha1.NodeUpgrade
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, problem(c.Name, err)
+	}
+	return &node, nil
+}
+
+// NodeUpgrades lists the NodeUpgrades, by their node.
+func (c Cluster) NodeUpgrades(ctx context.Context) (map[string]*v1alpha1.NodeUpgrade, error) {
+	var list v1alpha1.NodeUpgradeList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, problem(c.Name, err)
+	}
+	byNode := make(map[string]*v1alpha1.NodeUpgrade, len(list.Items))
+	for i := range list.Items {
+		byNode[list.Items[i].Name] = &list.Items[i]
+	}
+	return byNode, nil
+}
+
+// Upgrades lists the ClusterUpgrades.
+func (c Cluster) Upgrades(ctx context.Context) ([]v1alpha1.ClusterUpgrade, error) {
+	var list v1alpha1.ClusterUpgradeList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, problem(c.Name, err)
+	}
+	return list.Items, nil
+}
+
+// Find returns the upgrade to a version that this program made and that has not ended, or the one with
+// which a person retries it. Nil: there is none.
+func Find(upgrades []v1alpha1.ClusterUpgrade, to version.Version) *v1alpha1.ClusterUpgrade {
+	var found *v1alpha1.ClusterUpgrade
+	for i := range upgrades {
+		u := &upgrades[i]
+		if u.Status.Outcome != "" || !u.DeletionTimestamp.IsZero() || u.Spec.Version != to.String() || u.Spec.Type == v1alpha1.TypeRollback || !Ours(upgrades, u) {
+			continue
+		}
+		if found == nil || found.CreationTimestamp.Before(&u.CreationTimestamp) {
+			found = u
+		}
+	}
+	return found
+}
+
+// Ours reports whether this program made an upgrade, or one that it retries.
+func Ours(upgrades []v1alpha1.ClusterUpgrade, u *v1alpha1.ClusterUpgrade) bool {
+	for range upgrades { // a chain of retries is no longer
+		if u.Labels[Label] == LabelValue {
+			return true
+		}
+		i := slices.IndexFunc(upgrades, func(other v1alpha1.ClusterUpgrade) bool { return other.Name == u.Spec.RetryOf })
+		if u.Spec.RetryOf == "" || i < 0 {
+			return false
+		}
+		u = &upgrades[i]
+	}
+	return false
+}
+
+// Ensure returns the upgrade to the version, and makes it if it is missing, so that images are staged
+// and checks run before a node is asked for.
+func (c Cluster) Ensure(ctx context.Context, to version.Version) (*v1alpha1.ClusterUpgrade, error) {
+	upgrades, err := c.Upgrades(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if found := Find(upgrades, to); found != nil {
+		return found, nil
+	}
+	u := &v1alpha1.ClusterUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: unusedName(upgrades, "capi-"+to.Name()), Labels: map[string]string{Label: LabelValue}},
+		Spec:       v1alpha1.ClusterUpgradeSpec{Version: to.String(), Reason: "Cluster API upgrades " + c.Name.String()},
+	}
+	switch err := c.Client.Create(ctx, u); {
+	case apierrors.IsAlreadyExists(err): // the other replica was asked, too
+		return u, problem(c.Name, c.Client.Get(ctx, client.ObjectKeyFromObject(u), u))
+	case err != nil:
+		return nil, problem(c.Name, err)
+	}
+	return u, nil
+}
+
+// unusedName returns the name, or the name with the first number that no upgrade has: the upgrades to
+// the same version before have ended.
+func unusedName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
+	name := base
+	for i := 2; slices.ContainsFunc(upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == name }); i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	return name
+}
+
+// Request asks for a node in an upgrade.
+func (c Cluster) Request(ctx context.Context, upgrade string, node v1alpha1.RequestedNode) error {
+	return c.change(ctx, upgrade, func(nodes []v1alpha1.RequestedNode) []v1alpha1.RequestedNode {
+		others := slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.RequestedNode) bool { return n.Name == node.Name && n.UID != node.UID })
+		if slices.Contains(others, node) {
+			return others
+		}
+		return append(others, node)
+	})
+}
+
+// Withdraw takes back the request for nodes in all upgrades of this program that have not ended. It
+// returns the names of the upgrades that it changed.
+func (c Cluster) Withdraw(ctx context.Context, withdrawn func(v1alpha1.RequestedNode) bool) ([]string, error) {
+	upgrades, err := c.Upgrades(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	for i := range upgrades {
+		u := &upgrades[i]
+		if u.Status.Outcome != "" || !Ours(upgrades, u) || !slices.ContainsFunc(u.Spec.RequestedNodes, withdrawn) {
+			continue
+		}
+		err := c.change(ctx, u.Name, func(nodes []v1alpha1.RequestedNode) []v1alpha1.RequestedNode {
+			return slices.DeleteFunc(slices.Clone(nodes), withdrawn)
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return changed, err
+		}
+		changed = append(changed, u.Name)
+	}
+	return changed, nil
+}
+
+// change writes the requested nodes of an upgrade. Two replicas, or two machines, may do so at once.
+func (c Cluster) change(ctx context.Context, name string, to func([]v1alpha1.RequestedNode) []v1alpha1.RequestedNode) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var u v1alpha1.ClusterUpgrade
+		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &u); err != nil {
+			return err
+		}
+		before := u.DeepCopy()
+		u.Spec.RequestedNodes = to(u.Spec.RequestedNodes)
+		if slices.Equal(before.Spec.RequestedNodes, u.Spec.RequestedNodes) {
+			return nil
+		}
+		return c.Client.Patch(ctx, &u, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	})
+	return problem(c.Name, err)
+}
+
+// Delete deletes an upgrade as it was read: one that has changed meanwhile stays.
+func (c Cluster) Delete(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
+	err := c.Client.Delete(ctx, u, client.Preconditions{UID: &u.UID, ResourceVersion: &u.ResourceVersion})
+	return problem(c.Name, client.IgnoreNotFound(err))
+}

@@ -4,6 +4,7 @@ package progress
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -166,7 +167,10 @@ func ready(node *corev1.Node) bool {
 }
 
 func waits(reason v1alpha1.Reason, why string) Verdict {
-	return Verdict{Waits, reason, "waits: " + why}
+	if !strings.HasPrefix(why, "waits ") {
+		why = "waits: " + why
+	}
+	return Verdict{Waits, reason, why}
 }
 
 func orElse(text, otherwise string) string {

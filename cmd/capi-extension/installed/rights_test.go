@@ -111,7 +111,9 @@ func TestWorkloadRights(t *testing.T) {
 		{"ask for a version", func() error {
 			return asked.Create(t.Context(), upgrade("new", "{version: v1.34.4, reason: Cluster API}", made), client.DryRunAll)
 		}, true},
-		{"without the label", func() error { return asked.Create(t.Context(), upgrade("new", "version: v1.34.4", nil), client.DryRunAll) }, false},
+		{"without the label", func() error {
+			return asked.Create(t.Context(), upgrade("new", "version: v1.34.4", nil), client.DryRunAll)
+		}, false},
 		{"ask for reboots", func() error { return asked.Create(t.Context(), upgrade("new", "type: Reboot", made), client.DryRunAll) }, false},
 		{"take a version back", func() error {
 			return asked.Create(t.Context(), upgrade("new", "{type: Rollback, version: v1.34.4, reason: r}", made), client.DryRunAll)

@@ -48,7 +48,7 @@ func (m *Machines) Synced() bool { return m.synced.Load() }
 func (m *Machines) Run(ctx context.Context) {
 	m.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[departure](time.Second, 5*time.Minute))
 	defer m.queue.ShutDown()
-	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
+	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			var list clusterv1.MachineList
 			return &list, m.Management.List(ctx, &list, &client.ListOptions{Raw: &options})
@@ -56,7 +56,8 @@ func (m *Machines) Run(ctx context.Context) {
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			return m.Management.Watch(ctx, &clusterv1.MachineList{}, &client.ListOptions{Raw: &options})
 		},
-	}, &clusterv1.Machine{}, 0, cache.Indexers{})
+	}
+	informer := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, m.Management), &clusterv1.Machine{}, 0, cache.Indexers{})
 	// It fails only once the informer runs.
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if machine, ok := object.(*clusterv1.Machine); ok {

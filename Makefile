@@ -9,9 +9,9 @@ ARCH    ?= $(shell go env GOARCH)
 CROSS   := $(if $(filter-out $(shell go env GOARCH),$(ARCH)),$(ARCH)/)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # The programs in the container image; the first is its entrypoint.
-PROGRAMS := node-agent agent coordinator send-notice
+PROGRAMS := node-agent agent coordinator send-notice capi-extension
 # Modules of their own; lab and release are built with these tags.
-MODULES := lab release release/chart test/oldest test/othertools
+MODULES := lab cmd/capi-extension release release/chart test/oldest test/othertools
 TAGS    := e2e,dist
 export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
 GOTESTSUM  := go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
@@ -41,9 +41,11 @@ demo: packages lab image ## Show an automatic patch of a real cluster on this ma
 
 build: ## Build bin/kubectl-upgrade, and the programs of the container image
 	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -C cmd/capi-extension -ldflags '$(LDFLAGS)' -o ../../bin/ .
 
 image: build lab ## Build the container image bin/node-agent.tar, with no container engine; ARCH=arm64 builds bin/arm64/node-agent.tar
-	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) $(PROGRAMS:%=./cmd/%))
+	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) $(patsubst %,./cmd/%,$(filter-out capi-extension,$(PROGRAMS))))
+	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) go build -C cmd/capi-extension -ldflags '$(LDFLAGS)' -o ../../bin/$(CROSS) .)
 	bin/lab build-image $(PROGRAMS:%=--binary bin/$(CROSS)%) --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
 
 chart: ## Package the Helm chart into dist/charts/ (docs/install.md); VERSION and DIGEST select the image

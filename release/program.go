@@ -10,8 +10,11 @@ import (
 	"strings"
 )
 
-// programs are those in the image.
-var programs = []string{"agent", "coordinator", "node-agent", "send-notice"}
+// programs are those in the image, and modules those of them that are modules of their own.
+var (
+	programs = []string{"agent", "capi-extension", "coordinator", "node-agent", "send-notice"}
+	modules  = []string{"capi-extension"}
+)
 
 // flags are those with which the programs are built, and buildEnvironment is the
 // environment: what is built depends only on them, the source and the version of Go.
@@ -32,7 +35,12 @@ func (b build) command(architecture string) string {
 	flags[len(flags)-1] = "'" + flags[len(flags)-1] + "'"
 	words := slices.Concat(buildEnvironment(architecture), []string{"go", "build"}, flags)
 	for _, name := range programs {
-		words = append(words, "./cmd/"+name)
+		if !slices.Contains(modules, name) {
+			words = append(words, "./cmd/"+name)
+		}
+	}
+	for _, name := range modules {
+		words = slices.Concat(words, []string{"&&"}, buildEnvironment(architecture), []string{"go", "build", "-C", "cmd/" + name}, flags, []string{"."})
 	}
 	return strings.Join(words, " ")
 }
@@ -56,9 +64,13 @@ func (b build) program(ctx context.Context, name, architecture, dir string) (str
 	if err != nil {
 		return "", err
 	}
-	args := slices.Concat([]string{"build"}, b.flags(), []string{"-o", out, "./cmd/" + name})
+	folder, pkg := b.source, "./cmd/"+name
+	if slices.Contains(modules, name) {
+		folder, pkg = filepath.Join(b.source, "cmd", name), "."
+	}
+	args := slices.Concat([]string{"build"}, b.flags(), []string{"-o", out, pkg})
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the flags are above
-	cmd.Dir = b.source
+	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), buildEnvironment(architecture)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build for %s: %w\n%s", architecture, err, text)

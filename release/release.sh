@@ -13,7 +13,7 @@ bin/release image --source . --version "$RELEASE" --revision "$(git rev-parse HE
 [ "${1-}" = image ] && exit
 
 for arch in amd64 arm64; do
-	programs=$(printf "dist/node-agent/%s_linux_$arch," agent coordinator node-agent)
+	programs=$(printf "dist/node-agent/%s_linux_$arch," agent capi-extension coordinator node-agent)
 	bin/release sbom --program "${programs%,}" --version "$RELEASE" --created "$created" --out "dist/node-agent_linux_$arch.cdx.json"
 done
 bin/release install --manifests manifests --image "$REPOSITORY:$RELEASE@$(cat dist/digest)" --out dist/install.yaml

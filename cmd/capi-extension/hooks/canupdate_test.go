@@ -51,7 +51,7 @@ func TestControlPlaneWaitsThenGoes(t *testing.T) {
 	if difference := cmp.Diff(map[string][]string{"capi-v1.34.4": {}}, w.upgrades()); difference != "" {
 		t.Errorf("the upgrade is not made, so that images are staged (-want +got):\n%s", difference)
 	}
-	w.plan("capi-v1.34.4", map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonWindowClosed})
+	w.plan(map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonWindowClosed})
 	for range 2 {
 		got = w.canUpdateMachine()
 		if want := "cp1 waits: because of WindowClosed"; got.Status != runtimehooksv1.ResponseStatusFailure || got.Message != want {
@@ -65,7 +65,7 @@ func TestControlPlaneWaitsThenGoes(t *testing.T) {
 	if err := question(t.Context()); err == nil {
 		t.Error("asked again while the window is closed: got yes")
 	}
-	w.plan("capi-v1.34.4", map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
+	w.plan(map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
 	if err := question(t.Context()); err != nil {
 		t.Errorf("asked again in the window: got %v", err)
 	}

@@ -54,9 +54,9 @@ func TestUpdateMachine(t *testing.T) {
 	if got := w.mark(cp1); got != management.Marked {
 		t.Errorf("asked for: the Machine's mark is %q, want %q", got, management.Marked)
 	}
-	w.plan("capi-v1.34.4", map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
+	w.plan(map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
 	wantsRetry(t, update(), "cp1 is asked for, and waits for the coordinator")
-	w.plan("capi-v1.34.4", map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonWindowClosed})
+	w.plan(map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonWindowClosed})
 	wantsRetry(t, update(), "cp1 waits: because of WindowClosed")
 	w.changeNode("cp1", func(_ *corev1.Node, n *v1alpha1.NodeUpgrade) { n.Status.Step = v1alpha1.StepDraining })
 	wantsRetry(t, update(), "cp1 is drained")
@@ -291,11 +291,11 @@ func TestBefore(t *testing.T) {
 		}
 	}
 	ask("beforeclusterupgrade", "before-cluster-upgrade", "v1.34.4")
-	w.plan("capi-v1.34.4", map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonExcluded, "w1": v1alpha1.ReasonNotRequested})
+	w.plan(map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonExcluded, "w1": v1alpha1.ReasonNotRequested})
 	expect(ask("beforeclusterupgrade", "before-cluster-upgrade", "v1.34.4"), "cp1 waits: because of Excluded")
 	expect(ask("beforecontrolplaneupgrade", "before-control-plane-upgrade", "v1.34.4"), "cp1 waits: because of Excluded")
 	expect(ask("beforeworkersupgrade", "before-workers-upgrade", "v1.34.4"), "")
-	w.plan("capi-v1.34.4", map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
+	w.plan(map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
 	expect(ask("beforecontrolplaneupgrade", "before-control-plane-upgrade", "v1.34.4"), "")
 	expect(ask("beforecontrolplaneupgrade", "before-control-plane-upgrade", "v1.35.0"), "Cluster default/prod was changed meanwhile: it wants v1.34.4, and the request is about v1.35.0")
 }

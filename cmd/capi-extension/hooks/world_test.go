@@ -163,10 +163,10 @@ func (w *world) updateMachine(file string) runtimehooksv1.UpdateMachineResponse 
 	return ask[runtimehooksv1.UpdateMachineResponse](w, "updatemachine/update-machine", file)
 }
 
-// plan does what the coordinator does: it gives each node its order in an upgrade, and says why it waits.
-func (w *world) plan(upgrade string, reasons map[string]v1alpha1.Reason) {
+// plan does what the coordinator does: it gives each node its order in the upgrade, and says why it waits.
+func (w *world) plan(reasons map[string]v1alpha1.Reason) {
 	w.t.Helper()
-	u := get[v1alpha1.ClusterUpgrade](w, w.workload, "", upgrade)
+	u := get[v1alpha1.ClusterUpgrade](w, w.workload, "", "capi-v1.34.4")
 	u.Status.ObservedGeneration = 1
 	w.write(w.workload.Update(w.t.Context(), u))
 	for name, reason := range reasons {

@@ -125,7 +125,7 @@ func kubectl(t *testing.T, config *rest.Config, input string, args ...string) {
 func awaitPolicies(t *testing.T, config *rest.Config) {
 	t.Helper()
 	admin, extension, asked := clients(t, config)
-	kcp, md, machine := controlPlane(in, "await"), deployment(in, "await"), machine(in, "await")
+	kcp, md, machine := controlPlane(in, "await"), deployment(in, "await"), machine("await")
 	for _, object := range []*unstructured.Unstructured{kcp, md, machine} {
 		create(t, admin, object)
 	}
@@ -211,8 +211,8 @@ template:
 `))
 }
 
-func machine(namespace, name string) *unstructured.Unstructured {
-	m := object("cluster.x-k8s.io/v1beta2", "Machine", namespace, name, parse(`
+func machine(name string) *unstructured.Unstructured {
+	m := object("cluster.x-k8s.io/v1beta2", "Machine", in, name, parse(`
 clusterName: prod
 version: v1.34.3
 bootstrap: {dataSecretName: x}

@@ -212,10 +212,10 @@ func TestProgram(t *testing.T) {
 	create(t, admin, kcp)
 	md := merged(t, deployment(in, "workers"), `{"metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"prod"}},"spec":{"template":{"spec":{"version":"v1.34.4"}}}}`)
 	create(t, admin, md)
-	cp := merged(t, machine(in, "cp-1"), `{"metadata":{"labels":{"cluster.x-k8s.io/deployment-name":null,"cluster.x-k8s.io/control-plane":""}}}`)
+	cp := merged(t, machine("cp-1"), `{"metadata":{"labels":{"cluster.x-k8s.io/deployment-name":null,"cluster.x-k8s.io/control-plane":""}}}`)
 	controls := true
 	cp.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: kcp.GetAPIVersion(), Kind: kcp.GetKind(), Name: kcp.GetName(), UID: kcp.GetUID(), Controller: &controls}})
-	worker := merged(t, machine(in, "worker-1"), `{"metadata":{"finalizers":["example.org/hold"],"annotations":{"in-place-updates.internal.cluster.x-k8s.io/update-in-progress":"","runtime.cluster.x-k8s.io/pending-hooks":"UpdateMachine"}},"spec":{"version":"v1.34.4"}}`)
+	worker := merged(t, machine("worker-1"), `{"metadata":{"finalizers":["example.org/hold"],"annotations":{"in-place-updates.internal.cluster.x-k8s.io/update-in-progress":"","runtime.cluster.x-k8s.io/pending-hooks":"UpdateMachine"}},"spec":{"version":"v1.34.4"}}`)
 	for o, name := range map[*unstructured.Unstructured]string{cp: "node-cp-1", worker: "node-w-1"} {
 		create(t, admin, o)
 		node(t, admin, name)

@@ -40,7 +40,7 @@ func mark(value string) string {
 func TestExtensionWrites(t *testing.T) {
 	config := install(t)
 	admin, extension, _ := clients(t, config)
-	plain, ours, theirs := machine(in, "plain"), merged(t, machine(in, "ours"), mark("kubectl-upgrade.dev/upgrade-in-place")), merged(t, machine(in, "theirs"), mark("true"))
+	plain, ours, theirs := machine("plain"), merged(t, machine("ours"), mark("kubectl-upgrade.dev/upgrade-in-place")), merged(t, machine("theirs"), mark("true"))
 	kcp, md := controlPlane(in, "writes"), deployment(in, "writes")
 	for _, o := range []*unstructured.Unstructured{plain, ours, theirs, kcp, md} {
 		create(t, admin, o)

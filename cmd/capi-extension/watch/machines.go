@@ -14,6 +14,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -124,8 +125,16 @@ func (m *Machines) next(ctx context.Context) bool {
 
 // takeBack withdraws a Machine's node, and then lets health checks see the Machine again.
 func (m *Machines) takeBack(ctx context.Context, left departure) error {
+	var cluster clusterv1.Cluster
+	err := m.Management.Get(ctx, left.cluster, &cluster)
+	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(cluster.Spec.Paused, false) {
+		return nil // clusterctl move: another management cluster has the Machine now
+	}
+	if err != nil {
+		return fmt.Errorf("reading Cluster %s: %w", left.cluster, err)
+	}
 	var machine clusterv1.Machine
-	err := m.Management.Get(ctx, left.machine, &machine)
+	err = m.Management.Get(ctx, left.machine, &machine)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,7 +64,7 @@ func (s *Sweep) sweep(ctx context.Context, name types.NamespacedName) error {
 	if err := s.Management.Get(ctx, name, &live); err != nil {
 		return fmt.Errorf("reading Cluster %s: %w", name, err)
 	}
-	if live.Spec.Paused != nil && *live.Spec.Paused {
+	if ptr.Deref(live.Spec.Paused, false) {
 		return nil // clusterctl move: its Machines may be on their way
 	}
 	cluster, err := s.Open(ctx, name)

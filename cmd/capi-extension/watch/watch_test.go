@@ -173,6 +173,32 @@ func TestMachineGone(t *testing.T) {
 	}
 }
 
+// TestMoved deletes a Machine of a paused cluster, as clusterctl move does.
+func TestMoved(t *testing.T) {
+	c := newClusters(t)
+	var cluster clusterv1.Cluster
+	if err := c.management.Get(t.Context(), prod, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.Paused = ptr.To(true)
+	if err := c.management.Update(t.Context(), &cluster); err != nil {
+		t.Fatal(err)
+	}
+	watcher := &Machines{Management: c.management, Open: c.open, Log: c.log, Timeout: time.Minute}
+	left := departure{machine: types.NamespacedName{Namespace: "default", Name: "gone"}, cluster: prod, node: "n1"}
+	for range 2 {
+		if err := watcher.takeBack(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		if nodes, _ := c.requested("capi-v1.34.4"); !slices.Equal(nodes, []string{"n1", "n2"}) {
+			t.Errorf("requested nodes: got %v, want both", nodes)
+		}
+		if err := client.IgnoreNotFound(c.management.Delete(t.Context(), &cluster)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestSweep(t *testing.T) {
 	unwanted := func() *v1alpha1.ClusterUpgrade {
 		return &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "capi-v1.34.5", UID: "v", Labels: map[string]string{workload.Label: workload.LabelValue}}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.5"}}

@@ -91,5 +91,5 @@ func (e *Extension) someMayGo(ctx context.Context, name client.ObjectKey, wanted
 			first = verdict
 		}
 	}
-	return refuse("%s", first.Message)
+	return wait(first)
 }

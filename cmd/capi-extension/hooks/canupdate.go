@@ -49,6 +49,7 @@ func (e *Extension) canUpdateMachine(ctx context.Context, request *runtimehooksv
 	}
 	answer, err := e.controlPlaneMachine(ctx, request, &machine, owner)
 	if err != nil && first {
+		e.tellRefused(ctx, err, &machine, owner)
 		e.Remember(owner, func(ctx context.Context) error {
 			_, err := e.canUpdateMachine(ctx, request, false)
 			return err
@@ -106,7 +107,7 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 	if slices.Contains(upgrade.Spec.RequestedNodes, *node) {
 		return nil
 	}
-	return refuse("%s", verdict.Message)
+	return wait(verdict)
 }
 
 // open returns the workload cluster if it is not paused, and Cluster API decides on versions in it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,10 @@ func TestControlPlaneWaitsThenGoes(t *testing.T) {
 		if want := "cp1 waits: because of WindowClosed"; got.Status != runtimehooksv1.ResponseStatusFailure || got.Message != want {
 			t.Errorf("a closed window: got %s %q, want Failure %q", got.Status, got.Message, want)
 		}
+	}
+	told := slices.DeleteFunc(w.events(), func(event string) bool { return !strings.Contains(event, "WindowClosed") })
+	if difference := cmp.Diff([]string{"KubeadmControlPlane InPlaceUpgradeWaits cp1 waits: because of WindowClosed", "Machine InPlaceUpgradeWaits cp1 waits: because of WindowClosed"}, told); difference != "" {
+		t.Errorf("events (-want +got):\n%s", difference)
 	}
 	question := w.questions["KubeadmControlPlane default/"+controlPlane]
 	if question == nil {
@@ -163,6 +168,9 @@ func TestUncovered(t *testing.T) {
 		"Change these back, or annotate it with kubectl-upgrade.dev/on-uncovered=Replace to have its machines replaced"
 	if got := ask(w); got.Status != runtimehooksv1.ResponseStatusFailure || got.Message != want {
 		t.Errorf("Stop: got  %s %q\nwant Failure %q", got.Status, got.Message, want)
+	}
+	if events := w.events(); !slices.Contains(events, "KubeadmControlPlane InPlaceUpgradeRefused "+want) {
+		t.Errorf("Stop: events are %q", events)
 	}
 	change(w, w.management, controlPlane, func(k *controlplanev1.KubeadmControlPlane) {
 		k.Annotations = map[string]string{OnUncoveredAnnotation: string(Replace)}

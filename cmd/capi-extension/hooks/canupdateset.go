@@ -44,6 +44,7 @@ func (e *Extension) canUpdateMachineSet(ctx context.Context, request *runtimehoo
 	}
 	answer, err := e.machineSet(ctx, request, &set, owner)
 	if err != nil && first {
+		e.tellRefused(ctx, err, &set, owner)
 		e.Remember(owner, func(ctx context.Context) error {
 			_, err := e.canUpdateMachineSet(ctx, request, false)
 			return err

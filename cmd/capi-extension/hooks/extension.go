@@ -48,11 +48,18 @@ type Extension struct {
 }
 
 // refusal is why a machine cannot be updated now. Its text is the same as long as the reason is.
-type refusal struct{ message string }
+type refusal struct {
+	message string
+	waits   bool // it ends by itself, or as people decide in the workload cluster
+}
 
 func (r refusal) Error() string { return r.message }
 
-func refuse(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error {
+	return refusal{message: fmt.Sprintf(format, args...)}
+}
+
+func wait(verdict progress.Verdict) error { return refusal{verdict.Message, true} }
 
 // sentence returns what people are told about an error: the text of a refusal or of a Problem of a
 // workload cluster. Any other error may differ from one call to the next, and goes to the log.

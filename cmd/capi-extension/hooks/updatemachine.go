@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
@@ -22,14 +21,6 @@ import (
 const (
 	retryAtWork = 10
 	retryWaits  = 20
-)
-
-// Reasons of events.
-const (
-	eventWaits   = "InPlaceUpgradeWaits"
-	eventAtWork  = "InPlaceUpgradeAtWork"
-	eventStopped = "InPlaceUpgradeStopped"
-	eventDone    = "InPlaceUpgradeDone"
 )
 
 // UpdateMachine brings a Machine's node to the version, as far as that is possible now. It is asked
@@ -156,24 +147,4 @@ func (e *Extension) Abandon(ctx context.Context, cluster workload.Cluster, machi
 		}
 	}
 	return management.Unmark(ctx, e.Management, machine)
-}
-
-// tell records how far a Machine's node is, as events of the Machine and its owner.
-func (e *Extension) tell(ctx context.Context, machine *clusterv1.Machine, verdict progress.Verdict) {
-	event := management.Event{Type: corev1.EventTypeNormal, Reason: eventWaits, Message: verdict.Message}
-	switch verdict.State {
-	case progress.Done:
-		event.Reason = eventDone
-	case progress.AtWork:
-		event.Reason = eventAtWork
-	case progress.Stopped:
-		event.Type, event.Reason = corev1.EventTypeWarning, eventStopped
-	}
-	about := []client.Object{machine}
-	if owner, err := management.OwnerOf(ctx, e.Management, machine); err == nil {
-		about = append(about, owner.Object)
-	}
-	if err := management.Record(ctx, e.Management, event, e.Now(), about...); err != nil {
-		e.Log.WarnContext(ctx, "an event is not written", "error", err)
-	}
 }

@@ -308,29 +308,3 @@ func FuzzMachine(f *testing.F) {
 		}
 	})
 }
-
-func TestLocalMode(t *testing.T) {
-	gates := func(json string) []byte {
-		return object("KubeadmConfig", `{"clusterConfiguration":{"featureGates":`+json+`}}`)
-	}
-	for _, test := range []struct {
-		to     string
-		config []byte
-		want   bool
-	}{
-		{"v1.32.4", object("KubeadmConfig", `{}`), false},
-		{"v1.32.4", gates(`{"ControlPlaneKubeletLocalMode":true}`), true},
-		{"v1.33.0", object("KubeadmConfig", `{}`), true},
-		{"v1.35.0", gates(`{"ControlPlaneKubeletLocalMode":false}`), false},
-		{"v1.36.0", object("KubeadmConfig", `{}`), true},
-		{"v1.33.0", nil, true},
-	} {
-		v, err := version.Parse(test.to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := LocalMode(v, test.config); got != test.want || err != nil {
-			t.Errorf("%s with %s: got %t, %v, want %t", test.to, test.config, got, err, test.want)
-		}
-	}
-}

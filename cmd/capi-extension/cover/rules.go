@@ -63,6 +63,10 @@ var machineSpec = rules{
 	},
 }
 
+// localModeGate is the feature gate of kubeadm with which the kubelet of a control plane talks to the
+// kube-apiserver of its own node.
+const localModeGate = "ControlPlaneKubeletLocalMode"
+
 // kubeadmConfigSpec are the rules of a KubeadmConfig's spec: what a new machine downloads and runs when
 // it joins, which a machine that exists has already.
 var kubeadmConfigSpec = rules{

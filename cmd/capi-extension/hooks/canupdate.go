@@ -74,11 +74,6 @@ func (e *Extension) controlPlaneMachine(ctx context.Context, request *runtimehoo
 	if management.ToBeReplaced(machine) {
 		return cover.Answer{}, refuse("a MachineHealthCheck has marked Machine %s/%s for remediation", machine.Namespace, machine.Name)
 	}
-	if local, err := cover.LocalMode(step.To, desired.Bootstrap); err != nil {
-		return cover.Answer{}, refuse("the KubeadmConfig of Machine %s/%s cannot be read", machine.Namespace, machine.Name)
-	} else if !local && !step.From.SameLine(step.To) {
-		return cover.Answer{}, refuse("on the control planes of %s, the kubelet does not talk to the kube-apiserver of its own node, so that it could be newer than the one that it talks to: set the feature gate ControlPlaneKubeletLocalMode in its clusterConfiguration, and upgrade to a patch first", owner)
-	}
 	return answer, e.nodeMayGo(ctx, machine, step)
 }
 
@@ -100,14 +95,26 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 	if verdict, _, err = look(ctx, cluster, machine, step.To, upgrade); err != nil {
 		return err
 	}
-	switch verdict.State {
-	case progress.Next, progress.AtWork, progress.Done:
-		return nil
+	switch {
+	case verdict.State == progress.Next && !step.From.SameLine(step.To):
+		return checkAPIServer(ctx, cluster, node.Name, step)
+	case verdict.State == progress.Waits || verdict.State == progress.Stopped:
+		if !slices.Contains(upgrade.Spec.RequestedNodes, *node) {
+			return wait(verdict)
+		}
 	}
-	if slices.Contains(upgrade.Spec.RequestedNodes, *node) {
-		return nil
+	return nil
+}
+
+// checkAPIServer refuses a control plane's node whose kubelet would be of a newer minor than the
+// kube-apiserver that it talks to: KubeadmControlPlane upgrades one machine as a whole before the next.
+func checkAPIServer(ctx context.Context, cluster workload.Cluster, node string, step cover.Step) error {
+	own, err := cluster.OwnAPIServer(ctx, node)
+	if err != nil || own {
+		return err
 	}
-	return wait(verdict)
+	return refuse("the kubelet of %s does not talk to the kube-apiserver of its own node, and would be newer than another one: set kubeadm's feature gate ControlPlaneKubeletLocalMode, and upgrade to a patch of %s first, with which kubeadm changes that",
+		node, step.From.Line())
 }
 
 // open returns the workload cluster if it is not paused, and Cluster API decides on versions in it.

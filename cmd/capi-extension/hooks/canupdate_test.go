@@ -185,24 +185,37 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// TestSteps asks for versions that kubeadm cannot reach in one step, and for a minor without local mode.
+// TestSteps asks for versions that kubeadm cannot reach in one step, and for a minor.
 func TestSteps(t *testing.T) {
 	data, err := os.ReadFile("testdata/canupdatemachine-patch.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct{ from, to, gate, want string }{
-		{"v1.34.3", "v1.36.0", "true", "from v1.34.3 to v1.36.0 skips a minor; kubeadm upgrades one minor at a time: v1.35 first"},
-		{"v1.34.3", "v1.34.1", "true", "v1.34.1 is older than v1.34.3, and Kubernetes cannot be downgraded"},
-		{"v1.34.3", "v1.35.0", "false", "the kubelet does not talk to the kube-apiserver of its own node"},
-		{"v1.34.3", "v1.35.0", "true", "cp1 waits: the coordinator has not"},
+	for _, test := range []struct {
+		to   string
+		own  bool
+		want string // a part of the message; empty: yes
+	}{
+		{"v1.36.0", true, "from v1.34.3 to v1.36.0 skips a minor; kubeadm upgrades one minor at a time: v1.35 first"},
+		{"v1.34.1", true, "v1.34.1 is older than v1.34.3, and Kubernetes cannot be downgraded"},
+		{"v1.35.0", false, "the kubelet of cp1 does not talk to the kube-apiserver of its own node"},
+		{"v1.35.0", true, ""},
+		{"v1.34.4", false, ""},
 	} {
 		w := newWorld(t)
 		change(w, w.management, controlPlane, func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Version = test.to })
-		request := strings.NewReplacer("v1.34.4", test.to, `"ControlPlaneKubeletLocalMode": true`, `"ControlPlaneKubeletLocalMode": `+test.gate).Replace(string(data))
-		got := post[runtimehooksv1.CanUpdateMachineResponse](w, "canupdatemachine/can-update-machine", []byte(request))
-		if got.Status != runtimehooksv1.ResponseStatusFailure || !strings.Contains(got.Message, test.want) {
-			t.Errorf("%s to %s, gate %s: got %s %q, want Failure with %q", test.from, test.to, test.gate, got.Status, got.Message, test.want)
+		w.write(w.workload.Create(t.Context(), &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: "cp1"}, NodeFacts: v1alpha1.NodeFacts{OwnAPIServer: test.own}}))
+		ask := func() runtimehooksv1.CanUpdateMachineResponse {
+			request := strings.ReplaceAll(string(data), "v1.34.4", test.to)
+			return post[runtimehooksv1.CanUpdateMachineResponse](w, "canupdatemachine/can-update-machine", []byte(request))
+		}
+		ask()
+		if upgrade := "capi-" + test.to; w.upgrades()[upgrade] != nil {
+			w.planFor(upgrade, map[string]v1alpha1.Reason{"cp1": v1alpha1.ReasonNotRequested})
+		}
+		got := ask()
+		if (got.Status == runtimehooksv1.ResponseStatusSuccess) != (test.want == "") || !strings.Contains(got.Message, test.want) {
+			t.Errorf("to %s, own apiserver %t: got %s %q, want %q", test.to, test.own, got.Status, got.Message, test.want)
 		}
 	}
 }

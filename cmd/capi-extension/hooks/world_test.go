@@ -166,7 +166,12 @@ func (w *world) updateMachine(file string) runtimehooksv1.UpdateMachineResponse 
 // plan does what the coordinator does: it gives each node its order in the upgrade, and says why it waits.
 func (w *world) plan(reasons map[string]v1alpha1.Reason) {
 	w.t.Helper()
-	u := get[v1alpha1.ClusterUpgrade](w, w.workload, "", "capi-v1.34.4")
+	w.planFor("capi-v1.34.4", reasons)
+}
+
+func (w *world) planFor(upgrade string, reasons map[string]v1alpha1.Reason) {
+	w.t.Helper()
+	u := get[v1alpha1.ClusterUpgrade](w, w.workload, "", upgrade)
 	u.Status.ObservedGeneration = 1
 	w.write(w.workload.Update(w.t.Context(), u))
 	for name, reason := range reasons {

@@ -125,6 +125,8 @@ func mapper() meta.RESTMapper {
 	for _, kind := range []string{"ClusterUpgrade", "NodeUpgrade"} {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
+	m.AddSpecific(v1alpha1.GroupVersion.WithKind("NodeInventory"), v1alpha1.GroupVersion.WithResource("nodeinventories"),
+		v1alpha1.GroupVersion.WithResource("nodeinventory"), meta.RESTScopeRoot)
 	m.AddSpecific(v1alpha1.GroupVersion.WithKind("UpgradePolicy"), v1alpha1.GroupVersion.WithResource("upgradepolicies"),
 		v1alpha1.GroupVersion.WithResource("upgradepolicy"), meta.RESTScopeRoot)
 	return m

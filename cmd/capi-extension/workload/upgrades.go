@@ -74,6 +74,16 @@ func (c Cluster) NodeUpgrade(ctx context.Context, name string) (*v1alpha1.NodeUp
 	return &node, nil
 }
 
+// OwnAPIServer reports whether a control plane's kubelet talks to the kube-apiserver of its own node, as
+// far as its agent has found that out.
+func (c Cluster) OwnAPIServer(ctx context.Context, node string) (bool, error) {
+	var inventory v1alpha1.NodeInventory
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: node}, &inventory); err != nil {
+		return false, problem(c.Name, client.IgnoreNotFound(err))
+	}
+	return inventory.OwnAPIServer, nil
+}
+
 // NodeUpgrades lists the NodeUpgrades, by their node.
 func (c Cluster) NodeUpgrades(ctx context.Context) (map[string]*v1alpha1.NodeUpgrade, error) {
 	var list v1alpha1.NodeUpgradeList

@@ -139,8 +139,8 @@ sim-bugs: ## Put bugs into copies of the source, and check that simulated cluste
 
 FUZZTIME ?= 5s
 fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
-	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sed 's/func //' | while IFS=: read -r file target; do \
-		echo "$$file $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; done
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg cmd | sed 's/func //' | while IFS=: read -r file target; do \
+		echo "$$file $$target"; go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . || exit; done
 
 INVOCATIONS ?= 20000
 fuzz-cli: assets ## Make up INVOCATIONS (20000) whole invocations of the plugin, from SEED

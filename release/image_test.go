@@ -81,7 +81,7 @@ func readIndex(t *testing.T, dir string, want v1.Hash) v1.ImageIndex {
 }
 
 // maxImage is what a node downloads at most.
-const maxImage = 48 << 20
+const maxImage = 46 << 20
 
 // checkIndex checks the image of every platform, and its labels and annotations.
 func checkIndex(t *testing.T, index v1.ImageIndex, version, revision, created string) {

@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,8 +22,14 @@ const (
 	eventDone    = "InPlaceUpgradeDone"
 )
 
+// tellTimeout is how long it may take to write events. It counts beside the time for the answer, which a
+// workload cluster that does not answer has used up.
+const tellTimeout = time.Second
+
 // tell records how far a Machine's node is, as events of the Machine and its owner.
 func (e *Extension) tell(ctx context.Context, machine *clusterv1.Machine, verdict progress.Verdict) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
 	event := management.Event{Type: corev1.EventTypeNormal, Reason: eventWaits, Message: verdict.Message}
 	switch verdict.State {
 	case progress.Done:
@@ -46,6 +53,8 @@ func (e *Extension) tellRefused(ctx context.Context, err error, about client.Obj
 	if refused := (refusal{}); errors.As(err, &refused) && refused.waits {
 		event.Type, event.Reason = corev1.EventTypeNormal, eventWaits
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
 	e.record(ctx, event, about, owner.Object)
 }
 

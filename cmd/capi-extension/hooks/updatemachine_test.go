@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
@@ -143,6 +145,34 @@ func TestNotAskedFor(t *testing.T) {
 				t.Errorf("the Machine's mark is %q, want none", got)
 			}
 		})
+	}
+}
+
+// TestSlowCluster has the workload cluster use up the time for the answer: the reason is told all the same.
+func TestSlowCluster(t *testing.T) {
+	w := newWorld(t)
+	w.start(w1)
+	w.extension.Open = func(ctx context.Context, name types.NamespacedName) (workload.Cluster, error) {
+		<-ctx.Done()
+		return workload.Cluster{}, &workload.Problem{Cluster: name, Message: "the API server does not answer", Err: ctx.Err()}
+	}
+	w.extension.Management = interceptor.NewClient(w.management, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, options...)
+		},
+	})
+	handler, err := NewServer(w.extension, 50*time.Millisecond, func(string, runtimehooksv1.ResponseStatus, bool, time.Duration) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.Config.Handler = handler
+	wantsRetry(t, w.updateMachine(ofWorker), "the API server does not answer")
+	want := []string{"Machine InPlaceUpgradeWaits the API server does not answer", "MachineDeployment InPlaceUpgradeWaits the API server does not answer"}
+	if difference := cmp.Diff(want, w.events()); difference != "" {
+		t.Errorf("events (-want +got):\n%s", difference)
 	}
 }
 

@@ -48,7 +48,11 @@ func (e *Extension) canUpdateMachine(ctx context.Context, request *runtimehooksv
 		return cover.Answer{}, err
 	}
 	answer, err := e.controlPlaneMachine(ctx, request, &machine, owner)
-	if err != nil && first {
+	switch {
+	case !first:
+	case err == nil:
+		e.Remember(owner, nil)
+	default:
 		e.tellRefused(ctx, err, &machine, owner)
 		e.Remember(owner, func(ctx context.Context) error {
 			_, err := e.canUpdateMachine(ctx, request, false)

@@ -78,6 +78,9 @@ func TestControlPlaneWaitsThenGoes(t *testing.T) {
 	if got.Status != runtimehooksv1.ResponseStatusSuccess || got.Message != "" {
 		t.Errorf("in the window: got %s %q, want Success", got.Status, got.Message)
 	}
+	if w.questions["KubeadmControlPlane default/"+controlPlane] != nil {
+		t.Error("in the window: the extension still remembers that the control plane waits")
+	}
 	if !got.MachinePatch.IsDefined() || !got.BootstrapConfigPatch.IsDefined() || got.InfrastructureMachinePatch.IsDefined() {
 		t.Errorf("in the window: got patches %s, %s, %s", got.MachinePatch.Patch, got.BootstrapConfigPatch.Patch, got.InfrastructureMachinePatch.Patch)
 	}

@@ -43,7 +43,11 @@ func (e *Extension) canUpdateMachineSet(ctx context.Context, request *runtimehoo
 		return cover.Answer{}, err
 	}
 	answer, err := e.machineSet(ctx, request, &set, owner)
-	if err != nil && first {
+	switch {
+	case !first:
+	case err == nil:
+		e.Remember(owner, nil)
+	default:
 		e.tellRefused(ctx, err, &set, owner)
 		e.Remember(owner, func(ctx context.Context) error {
 			_, err := e.canUpdateMachineSet(ctx, request, false)

@@ -41,7 +41,8 @@ type Extension struct {
 	Open func(context.Context, types.NamespacedName) (workload.Cluster, error)
 	// OnUncovered is what happens where no annotation says so.
 	OnUncovered OnUncovered
-	// Remember is told the owners whose machine has to wait, with what Cluster API asked.
+	// Remember is told the owners whose machine has to wait, with what Cluster API asked, and with nil
+	// those whose machine may go.
 	Remember func(owner management.Owner, question func(context.Context) error)
 	Now      func() time.Time
 	Log      *slog.Logger

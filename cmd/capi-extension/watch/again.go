@@ -41,10 +41,14 @@ type question struct {
 	asked time.Time
 }
 
-// Remember keeps what an owner has asked last, until the answer changes.
+// Remember keeps what an owner has asked last, until the answer changes. nil: it has its answer.
 func (a *Again) Remember(o management.Owner, ask func(context.Context) error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	if ask == nil {
+		delete(a.open, keyOf(o))
+		return
+	}
 	if a.open == nil {
 		a.open = map[owner]question{}
 	}

@@ -307,6 +307,13 @@ func TestAgain(t *testing.T) {
 	if got := touched(); got != "2027-01-15T08:00:00Z" || a.Waiting() != 0 {
 		t.Errorf("the answer is yes: touched %q, %d wait", got, a.Waiting())
 	}
+	// One that has asked itself meanwhile, and was answered.
+	answer = errors.New("the window is closed")
+	a.Remember(owner, func(context.Context) error { return answer })
+	a.Remember(owner, nil)
+	if a.Waiting() != 0 {
+		t.Errorf("answered: %d wait, want none", a.Waiting())
+	}
 	// One that does not ask any more.
 	answer = errors.New("the window is closed")
 	a.Remember(owner, func(context.Context) error { return answer })

@@ -35,7 +35,8 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		w.since["took "+is.Holder.UID] = w.now()
 	}
 	if by == "admin" {
-		if is.Holder != none && is.Holder == was.ReservedFor {
+		nu := w.nodeUpgrade(is.Holder.Node)
+		if was.Holder == none && is.Holder != none && is.Holder == was.ReservedFor && nu != nil && nu.Spec.Slot == k.Name {
 			w.lastHolder[k.Name] = is.Holder.String() // its agent need not take it any more
 		}
 		w.since["given "+is.Holder.UID] = w.now()

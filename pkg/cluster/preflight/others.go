@@ -49,8 +49,8 @@ var otherChecks = []Entry{
 	},
 	{
 		"cluster-api", warns,
-		"nodes are Machines of Cluster API, which does not know about this upgrade",
-		"Pause their MachineHealthChecks during the upgrade, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
+		"nodes are Machines of Cluster API, which does not know about this upgrade; or it decides on versions, and has no Machine for a node",
+		"Where Cluster API decides (versionsFrom of the UpgradePolicy), it never asks for a node without a Machine. Elsewhere pause the MachineHealthChecks during the upgrade, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
 	},
 	{
 		"gate-rights", warns,
@@ -74,9 +74,9 @@ var otherChecks = []Entry{
 	},
 }
 
-// machineAnnotation is on the Node of a Machine of Cluster API.
+// MachineAnnotation is on the Node of a Machine of Cluster API.
 // https://cluster-api.sigs.k8s.io/reference/labels_and_annotations
-const machineAnnotation = "cluster.x-k8s.io/machine"
+const MachineAnnotation = "cluster.x-k8s.io/machine"
 
 func (c *checker) checkOthers() {
 	for _, m := range c.RebootManagers {
@@ -87,12 +87,14 @@ func (c *checker) checkOthers() {
 			c.add(v1alpha1.Finding{ID: id, Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName}, Message: lack.Message, Advice: lack.Advice})
 		}
 	}
-	var locksmiths, machines, refreshed []*node
+	var locksmiths, machines, others, refreshed []*node
 	unmasked := map[string][]*node{}
 	dropIns := map[string][]*node{}
 	for _, n := range c.nodes {
-		if _, is := n.Annotations[machineAnnotation]; is {
+		if _, is := n.Annotations[MachineAnnotation]; is {
 			machines = append(machines, n)
+		} else {
+			others = append(others, n)
 		}
 		if n.facts == nil {
 			continue
@@ -122,7 +124,11 @@ func (c *checker) checkOthers() {
 	}
 	c.warnOfNodes("sysupdate-timer", refreshed, "systemd-sysupdate-notify-sysext.socket is enabled on %[1]s: each run of systemd-sysupdate merges all system extensions anew, also in the middle of an upgrade: %[2]s.")
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
-	c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
+	if c.Policy.VersionsFrom == v1alpha1.VersionsFromClusterAPI && c.kubeadm {
+		c.warnOfNodes("cluster-api", others, "Cluster API decides on versions, and has no Machine for %[1]s (%[2]s): it never asks for it.")
+	} else {
+		c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
+	}
 	if c.kubeadm {
 		c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")
 	}

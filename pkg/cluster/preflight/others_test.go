@@ -65,6 +65,18 @@ func otherScenes() []scene {
 			}
 		}, want: []string{"Warn cluster-api"}},
 		{check: "cluster-api", name: "none"},
+		{check: "cluster-api", name: "it decides, and has no Machine for some", alter: func(f *preflight.Facts) {
+			f.Policy.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+			for _, name := range []string{"cp-1", "worker-1", "worker-2", "cp-2"} {
+				node(f, name).Annotations["cluster.x-k8s.io/machine"] = "m"
+			}
+		}, want: []string{"Warn cluster-api"}},
+		{check: "cluster-api", name: "it decides, and has Machines for all", alter: func(f *preflight.Facts) {
+			f.Policy.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+			for i := range f.Nodes {
+				f.Nodes[i].Annotations["cluster.x-k8s.io/machine"] = "m"
+			}
+		}},
 		{check: "soft-reboot", name: "systemd is too old", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodSoftReboot
 			facts(f, "worker-1").SoftRebootProblem = "systemd is 252, and a soft reboot takes 256 or later"

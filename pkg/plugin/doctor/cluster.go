@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 )
 
 func policy(f Facts) []Line {
@@ -35,6 +36,16 @@ func policy(f Facts) []Line {
 		return []Line{{"policy", Warn, "the mode of UpgradePolicy cluster is Observe: nothing on any node is changed", "When the other lines are good: kubectl patch upgradepolicy cluster --type merge -p '{\"spec\":{\"mode\":\"Manage\"}}', or one pool first (docs/install.md)"}}
 	}
 	return []Line{{"policy", OK, "the mode of UpgradePolicy cluster is Manage", ""}}
+}
+
+// clusterAPI says that Cluster API decides on versions, and asks for every node. Where it does not, the
+// check cluster-api finds that.
+func clusterAPI(f Facts) []Line {
+	without := func(n corev1.Node) bool { return n.Annotations[preflight.MachineAnnotation] == "" }
+	if f.Policy == nil || f.Policy.Spec.VersionsFrom != v1alpha1.VersionsFromClusterAPI || slices.ContainsFunc(f.Nodes, without) {
+		return nil
+	}
+	return []Line{{"cluster-api", OK, "Cluster API decides on versions, and every node is one of its Machines", ""}}
 }
 
 // imageSource says whether the index of images can be read: by the coordinator, which runs on a

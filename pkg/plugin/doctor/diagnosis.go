@@ -69,7 +69,7 @@ type Machine struct {
 func Check(f Facts) Diagnosis {
 	d := Diagnosis{APIVersion: "kubectl-upgrade.dev/v1alpha1", Kind: "UpgradeDiagnosis", Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
-		apiServer, installation, kinds, coordinator, agents, versions, policy, imageSource, rights, nodes, clocks, findings, unread,
+		apiServer, installation, kinds, coordinator, agents, versions, policy, clusterAPI, imageSource, rights, nodes, clocks, findings, unread,
 	} {
 		for _, line := range check(f) {
 			line.Message, line.Fix = redact(sentence(line.Message)), redact(sentence(line.Fix))

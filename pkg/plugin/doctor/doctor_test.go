@@ -84,6 +84,12 @@ func TestCheck(t *testing.T) {
 		{"older coordinator", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.2.0", Warn},
 		{"a coordinator that reports no version", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "" }, "versions ok: coordinator unknown", OK},
 		{"image of another tag", func(f *Facts) { f.Coordinator.Image = "localhost:5000/node-agent:dev" }, "versions ok: coordinator v0.3.0", OK},
+		{"Cluster API decides on versions", func(f *Facts) {
+			f.Policy.Spec.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+			for i := range f.Nodes {
+				f.Nodes[i].Annotations = map[string]string{"cluster.x-k8s.io/machine": "m"}
+			}
+		}, "cluster-api ok: every node is one of its Machines", OK},
 		{"no policy", func(f *Facts) { f.Policy = nil }, "policy warn: no UpgradePolicy", Warn},
 		{"observed", func(f *Facts) { f.Policy.Spec.Mode = v1alpha1.ModeObserve }, "policy warn: is Observe", Warn},
 		{"invalid policy", policyCondition(v1alpha1.ConditionValid, "False"), "policy fail: not valid: because", Fail},

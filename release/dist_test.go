@@ -70,7 +70,7 @@ func TestChecksums(t *testing.T) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		listed[name] = sum
 	}
-	files := glob(t, "plugin/*.tar.gz", "plugin/*.zip", "plugin/*.cdx.json", "*.cdx.json", "install.yaml", "charts/*.tgz")
+	files := glob(t, "plugin/*.tar.gz", "plugin/*.zip", "plugin/*.cdx.json", "*.cdx.json", "install.yaml", "clusterapi-*.yaml", "charts/*.tgz")
 	for _, file := range files {
 		sum := sha256.Sum256([]byte(read(t, file)))
 		if got := hex.EncodeToString(sum[:]); listed[filepath.Base(file)] != got {

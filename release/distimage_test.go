@@ -49,10 +49,24 @@ func TestDistImage(t *testing.T) {
 	}
 }
 
-// TestInstall checks that install.yaml has every object of manifests/, and no image
-// but the one of this version, by its digest.
+// TestInstall checks that each file of objects has every one of its manifests, and no image but the one
+// of this version, by its digest.
 func TestInstall(t *testing.T) {
-	text := read(t, inDist(t, "install.yaml"))
+	for _, file := range []struct {
+		name, manifests string
+		images          int
+	}{
+		{"install.yaml", "../manifests", 2}, // the coordinator's and the agent's
+		{"clusterapi-management.yaml", "../manifests/clusterapi/management", 1},
+		{"clusterapi-workload.yaml", "../manifests/clusterapi/workload", 0},
+	} {
+		t.Run(file.name, func(t *testing.T) { checkInstall(t, file.name, file.manifests, file.images) })
+	}
+}
+
+func checkInstall(t *testing.T, name, manifests string, count int) {
+	t.Helper()
+	text := read(t, inDist(t, name))
 	want := imageName + ":" + version + "@" + imageDigest(t)
 	images := regexp.MustCompile(`(?m)^ +(?:- )?image: (.*)$`).FindAllStringSubmatch(text, -1)
 	for _, m := range images {
@@ -60,14 +74,14 @@ func TestInstall(t *testing.T) {
 			t.Errorf("got image %s, want %s", m[1], want)
 		}
 	}
-	if len(images) != 2 {
-		t.Errorf("install.yaml has %d images, want the coordinator's and the agent's", len(images))
+	if len(images) != count {
+		t.Errorf("%d images, want %d", len(images), count)
 	}
 	if strings.Contains(text, ":dev") {
-		t.Error("install.yaml mentions the tag dev")
+		t.Error("it mentions the tag dev")
 	}
-	if got, want := kinds(t, text), kinds(t, output(t, kubectl(t), "kustomize", "../manifests")); got != want {
-		t.Errorf("install.yaml has the objects\n%s\nmanifests/ has\n%s", got, want)
+	if got, want := kinds(t, text), kinds(t, output(t, kubectl(t), "kustomize", manifests)); got != want {
+		t.Errorf("it has the objects\n%s\n%s has\n%s", got, manifests, want)
 	}
 }
 

@@ -29,7 +29,7 @@ func writeInstall(manifests, image, out string) error {
 	if err != nil {
 		return fmt.Errorf("rendering %s: %w", manifests, err)
 	}
-	header := "# kubectl-upgrade " + tag + ": kubectl apply --server-side -f install.yaml\n"
+	header := "# kubectl-upgrade " + tag + ": kubectl apply --server-side -f " + filepath.Base(out) + "\n"
 	return os.WriteFile(out, append([]byte(header), objects...), 0o644) //nolint:gosec // for everybody to read
 }
 

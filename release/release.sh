@@ -16,7 +16,11 @@ for arch in amd64 arm64; do
 	programs=$(printf "dist/node-agent/%s_linux_$arch," agent capi-extension coordinator node-agent)
 	bin/release sbom --program "${programs%,}" --version "$RELEASE" --created "$created" --out "dist/node-agent_linux_$arch.cdx.json"
 done
-bin/release install --manifests manifests --image "$REPOSITORY:$RELEASE@$(cat dist/digest)" --out dist/install.yaml
+image="$REPOSITORY:$RELEASE@$(cat dist/digest)"
+bin/release install --manifests manifests --image "$image" --out dist/install.yaml
+for cluster in management workload; do
+	bin/release install --manifests "manifests/clusterapi/$cluster" --image "$image" --out "dist/clusterapi-$cluster.yaml"
+done
 (cd release/chart && go run . -root ../.. -version "$RELEASE" -digest "$(cat dist/digest)" -out ../../dist/charts)
 PATH="$PWD/bin:$PATH" RELEASE=$RELEASE CREATED=$created SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) go run "$goreleaser" release --snapshot --clean --parallelism 2
 for name in upgrade flatcar-upgrade; do

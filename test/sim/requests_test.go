@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,7 +62,12 @@ func (w *world) ask() {
 		}
 		w.writeRequests(u, nodes)
 	}
-	if policy := w.livePolicy(); !open && policy != nil && policy.Status.Version != "" && policy.Spec.VersionsFrom == v1alpha1.VersionsFromClusterAPI {
+	policy := w.livePolicy()
+	if open || policy == nil || policy.Status.Version == "" || policy.Spec.VersionsFrom != v1alpha1.VersionsFromClusterAPI {
+		return
+	}
+	newer := func(n *node) bool { return older(policy.Status.Version, n.staticPods) } // after a Rollback, which takes only kubelets back
+	if !slices.ContainsFunc(w.controlPlanes(), newer) {
 		for _, n := range w.nodes {
 			if w.isBehind(n, policy.Status.Version) && !w.isTakenBack(policy.Status.Version) {
 				w.asked++

@@ -38,7 +38,7 @@ func (w *world) settled() bool {
 		case v1alpha1.PhaseStopped:
 			stopped = true
 		}
-		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version) && !w.followsReplaced(nu)
+		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version) && !w.followsReplaced(nu) && !notAskedFor(nu)
 		if (w.held(n) != "" || w.shows(n) || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}

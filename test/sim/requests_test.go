@@ -103,6 +103,12 @@ func (w *world) isBehind(n *node, version string) bool {
 	return older(object.Status.NodeInfo.KubeletVersion, version) || n.controlPlane && older(n.staticPods, version)
 }
 
+// notAskedFor reports whether a node waits until Cluster API asks for it, which may be never.
+func notAskedFor(nu *v1alpha1.NodeUpgrade) bool {
+	reason, _ := nu.Status.Hold()
+	return reason == v1alpha1.ReasonNotRequested
+}
+
 // checkRequested checks that Cluster API asks for a node that begins, where it decides, or did so until the
 // agent's reconcile began.
 func (w *world) checkRequested(a *agentProgram, what string) {

@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// serveCommand and superviseCommand are the background processes of a lab.
+// serveCommand, manageCommand and superviseCommand are the background processes of a lab.
 func serveCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:    "serve",
@@ -15,6 +15,22 @@ func serveCommand(where *folders) *cobra.Command {
 				return err
 			}
 			return c.Serve(cmd.Context())
+		},
+	}
+}
+
+func manageCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:    "manage",
+		Short:  "Run Cluster API and its management cluster (what `lab up --cluster-api` starts)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := where.open(cmd)
+			if err != nil {
+				return err
+			}
+			return c.Manage(cmd.Context())
 		},
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func kubeconfigCommand(where *folders) *cobra.Command {
-	pathOnly := false
+	pathOnly, management := false, false
 	cmd := &cobra.Command{
 		Use:     "kubeconfig",
 		Short:   "Print the administrator's kubeconfig",
@@ -19,17 +19,22 @@ func kubeconfigCommand(where *folders) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			config, err := os.ReadFile(c.Kubeconfig())
+			path := c.Kubeconfig()
+			if management {
+				path = c.ManagementKubeconfig()
+			}
+			config, err := os.ReadFile(path)
 			if err != nil {
 				return fmt.Errorf("reading the kubeconfig, which `lab up` writes: %w", err)
 			}
 			if pathOnly {
-				config = []byte(c.Kubeconfig() + "\n")
+				config = []byte(path + "\n")
 			}
 			_, err = cmd.OutOrStdout().Write(config)
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&pathOnly, "path", false, "print where it is instead")
+	cmd.Flags().BoolVar(&management, "management", false, "that of Cluster API's management cluster, for a lab that was made with --cluster-api")
 	return cmd
 }

@@ -63,7 +63,7 @@ sysext image, and reboots through its own logind. Needs root.`,
 		execCommand(where), logsCommand(where),
 		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),
 		buildImageCommand(), assetsCommand(where), rootfsCommand(where), demoCommand(where),
-		serveCommand(where), superviseCommand(where),
+		serveCommand(where), manageCommand(where), superviseCommand(where),
 	)
 	for _, cmd := range root.Commands() {
 		cmd.Args = withUsage(cmd.Args)

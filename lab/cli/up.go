@@ -36,6 +36,7 @@ published to the lab later comes from there too.`,
   lab up --from upstream                   # download Kubernetes, compile nothing
   lab up --from https://mirror.example     # has dl.k8s.io/release/…, registry.k8s.io/…
   lab up --base bookworm-backports --containerd 2
+  lab up --cluster-api --control-planes 3  # and then: lab kubeconfig --management
   lab up --update-engine                   # and then: lab update-engine w1 need-reboot`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,6 +70,7 @@ published to the lab later comes from there too.`,
 	cmd.Flags().IntVar(&spec.Containerd, "containerd", 0, "the major version of containerd, 1 or 2 (default: that of the base)")
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
 	cmd.Flags().StringVar(&spec.Ignition, "ignition", "", "the path of an Ignition configuration with which nodes boot first, and which brings Kubernetes (needs Debian's package ignition)")
+	cmd.Flags().BoolVar(&spec.ClusterAPI, "cluster-api", false, "have Cluster API make the cluster, from a management cluster on this machine (needs Debian's package ignition)")
 	fromFlag(cmd, &spec.From)
 	return cmd
 }
@@ -102,6 +104,9 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("ignition") {
 		asked.Ignition = there.Ignition
+	}
+	if !flags.Changed("cluster-api") {
+		asked.ClusterAPI = there.ClusterAPI
 	}
 	if !flags.Changed("from") {
 		asked.From = there.From

@@ -43,6 +43,10 @@ func Down(ctx context.Context, dir string, report artifacts.Reporter) error {
 }
 
 func (c *Cluster) down(ctx context.Context) error {
+	// Before the nodes, which it would make again.
+	if err := c.StopManaging(ctx); err != nil {
+		return err
+	}
 	// The folder shows which nodes exist; the plan may not have been completed.
 	nodes, err := os.ReadDir(c.nodesDir())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -69,7 +69,7 @@ func isControlPlane(name string) bool { return strings.HasPrefix(name, "cp") }
 func (c *Cluster) powerOn(ctx context.Context, fresh []string, parts parts) error {
 	return each(c.state.Spec.endpoints(), func(endpoint network.Endpoint) error {
 		if slices.Contains(fresh, endpoint.Name) {
-			if err := c.wipe(ctx, endpoint, parts); err != nil {
+			if err := c.wipe(ctx, endpoint, parts, c.state.Spec.Ignition); err != nil {
 				return err
 			}
 		}
@@ -84,8 +84,9 @@ func (c *Cluster) powerOn(ctx context.Context, fresh []string, parts parts) erro
 	})
 }
 
-// wipe ends all processes of a node, and creates it again with empty disks.
-func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts parts) error {
+// wipe ends all processes of a node, and creates it again with empty disks. ignition is the path of
+// the Ignition configuration that it boots with, or empty.
+func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts parts, ignition string) error {
 	left := node.Machine{Dir: c.nodeDir(endpoint.Name), Spec: node.Spec{Endpoint: endpoint}}
 	if err := left.Kill(ctx); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 		ImageServer:  "http://" + imageServer,
 		Registry:     "http://" + registry,
 		AutoUpdate:   c.state.Spec.RawFlatcar,
-		Ignition:     c.state.Spec.Ignition,
+		Ignition:     ignition,
 		UpdateEngine: engine,
 		Files:        map[string]string{upgradeConfig: upgrade},
 	})

@@ -3,6 +3,7 @@ package cluster
 import (
 	"path/filepath"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/capi"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 )
 
@@ -40,6 +41,14 @@ func (c *Cluster) program() string { return filepath.Join(c.BinDir(), "lab") }
 func (c *Cluster) updateEngine() string { return filepath.Join(c.BinDir(), updateEngine) }
 
 func (c *Cluster) serveRecord() string { return filepath.Join(c.Dir, "serve.json") }
+
+func (c *Cluster) manageRecord() string { return filepath.Join(c.Dir, "manage.json") }
+
+func (c *Cluster) managementDir() string { return filepath.Join(c.Dir, "management") }
+
+// ManagementKubeconfig returns the path of the administrator's kubeconfig of Cluster API's management
+// cluster.
+func (c *Cluster) ManagementKubeconfig() string { return capi.Kubeconfig(c.managementDir()) }
 
 func (c *Cluster) kernelRecord() string { return filepath.Join(c.Dir, "kernel.json") }
 

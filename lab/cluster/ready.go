@@ -25,7 +25,11 @@ func (c *Cluster) Apply(ctx context.Context, manifest string) error {
 }
 
 func (c *Cluster) kubectl(ctx context.Context, in string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, c.KubectlPath(), append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
+	return c.kubectlFor(ctx, c.Kubeconfig(), in, args...)
+}
+
+func (c *Cluster) kubectlFor(ctx context.Context, kubeconfig, in string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, c.KubectlPath(), append([]string{"--kubeconfig", kubeconfig}, args...)...)
 	var complaint bytes.Buffer
 	cmd.Stdin, cmd.Stderr = strings.NewReader(in), &complaint
 	out, err := cmd.Output()

@@ -77,28 +77,37 @@ func (c *Cluster) startServing(ctx context.Context) error {
 	if c.serving() {
 		return nil
 	}
-	logName := filepath.Join(c.Dir, "serve.log")
-	log, err := os.OpenFile(logName, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, ended, err := c.background(ctx, "serve")
 	if err != nil {
 		return fmt.Errorf("starting the services: %w", err)
 	}
+	for _, address := range []string{imageServer, registry, apiEndpoint} {
+		if err := waitListening(ctx, address, ended); err != nil {
+			return fmt.Errorf("starting the services: %w (log: %s)", err, log)
+		}
+	}
+	return nil
+}
+
+// background starts a hidden command of the lab in a session of its own, with a log that has its name.
+// It runs on after its parent has ended.
+func (c *Cluster) background(ctx context.Context, command string) (logName string, ended <-chan error, err error) {
+	logName = filepath.Join(c.Dir, command+".log")
+	log, err := os.OpenFile(logName, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", nil, err
+	}
 	defer log.Close()
-	// The services run on after their parent has ended.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(), "serve", "--state", c.Dir)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(), command, "--state", c.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting the services: %w", err)
+		return "", nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for _, address := range []string{imageServer, registry, apiEndpoint} {
-		if err := waitListening(ctx, address, ended); err != nil {
-			return fmt.Errorf("starting the services: %w (log: %s)", err, logName)
-		}
-	}
-	return nil
+	result := make(chan error, 1)
+	go func() { result <- cmd.Wait() }()
+	return logName, result, nil
 }
 
 func waitListening(ctx context.Context, address string, ended <-chan error) error {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
@@ -28,6 +29,9 @@ type Spec struct {
 	Base artifacts.Base `json:"base,omitempty"`
 	// Containerd is the major version of containerd, 1 or 2. 0: that of the base.
 	Containerd int `json:"containerd,omitempty"`
+	// ClusterAPI has Cluster API make the cluster, from a management cluster on this machine. Its
+	// additionalConfig brings Kubernetes to the nodes.
+	ClusterAPI bool `json:"clusterAPI,omitempty"`
 }
 
 // Validate returns an error that says what is wrong with the spec.
@@ -43,6 +47,9 @@ func (s Spec) Validate() error {
 	}
 	if _, err := bare(s.Version); err != nil {
 		return err
+	}
+	if s.ClusterAPI && (s.Ignition != "" || s.From != "") {
+		return errors.New("Cluster API renders the nodes' Ignition configuration itself, and its management cluster is compiled: leave out --ignition and --from") //nolint:staticcheck // a name
 	}
 	if err := s.Base.Validate(); err != nil {
 		return err
@@ -70,6 +77,9 @@ func (s Spec) String() string {
 	}
 	if s.Containerd != 0 {
 		text += fmt.Sprintf(", with containerd %d", s.Containerd)
+	}
+	if s.ClusterAPI {
+		text += ", made by Cluster API"
 	}
 	return text
 }

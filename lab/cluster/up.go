@@ -92,7 +92,7 @@ func begin(dir string, options Options) (*Cluster, error) {
 
 // running reports whether all that Up makes is there and alive.
 func (c *Cluster) running() bool {
-	if !c.state.Complete || !c.serving() {
+	if !c.state.Complete || !c.serving() || c.state.Spec.ClusterAPI && !c.managing() {
 		return false
 	}
 	for _, name := range c.Nodes() {
@@ -122,7 +122,11 @@ func (c *Cluster) up(ctx context.Context, program string) error {
 	if err := c.offer(ctx, parts.Kubernetes); err != nil {
 		return err
 	}
-	if err := c.form(ctx, parts); err != nil {
+	form := c.form
+	if c.state.Spec.ClusterAPI {
+		form = c.formByClusterAPI
+	}
+	if err := form(ctx, parts); err != nil {
 		return err
 	}
 	c.state.Complete = true

@@ -35,6 +35,21 @@ func manageCommand(where *folders) *cobra.Command {
 	}
 }
 
+func stopManagementCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop-management",
+		Short: "End Cluster API and its management cluster, as when they are lost; `lab up` starts them again",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := where.open(cmd)
+			if err != nil {
+				return err
+			}
+			return c.StopManaging(cmd.Context())
+		},
+	}
+}
+
 func superviseCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:    "supervise NODE",

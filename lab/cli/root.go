@@ -61,7 +61,7 @@ sysext image, and reboots through its own logind. Needs root.`,
 		loadImageCommand(where), loadEtcdCommand(where),
 		updateEngineCommand(where), containerdCommand(where),
 		execCommand(where), logsCommand(where),
-		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),
+		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where), stopManagementCommand(where),
 		buildImageCommand(), assetsCommand(where), rootfsCommand(where), demoCommand(where),
 		serveCommand(where), manageCommand(where), superviseCommand(where),
 	)

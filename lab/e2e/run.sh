@@ -24,6 +24,10 @@ flatcar)
 	(cd test/othertools && go build -o "$root/bin/butane" github.com/coreos/butane/internal && go build -o "$root/bin/capi-ignition" ./capi/ignition)
 	tests=$tests/${CASE-}
 	;;
+capi)
+	debian ignition
+	(cd cmd/capi-extension && CGO_ENABLED=0 go build -o "$root/bin/capi-extension" .)
+	;;
 fleet) go build -o "$root/bin/play" ./test/play ;;
 staging) debian nginx-light ;;
 gates) debian prometheus ;;
@@ -40,6 +44,7 @@ esac
 # What the tests read.
 export FAULT_CASES=${CASE-} FAULT_FORCE=${FORCE-} MATRIX_CASES=${CASE-} SOAK_DURATION=${DURATION:-1h} SOAK_SEED=${SEED-}
 export RELIABILITY=$root/lab/results/reliability.md COMPATIBILITY=$root/lab/results/compatibility.md SOAK_PAGE=$root/lab/results/soak.md
+export CLUSTER_API_PAGE=$root/lab/results/clusterapi.md
 export VIRTUAL_OUT=$root/bin/e2e-$name CGO_ENABLED=0
 cd lab
 go run gotest.tools/gotestsum@v1.13.0 --format standard-verbose --hide-summary=skipped -- -tags e2e -count 1 -timeout "$limit" -run "$tests" ./e2e/...

@@ -1,0 +1,186 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+)
+
+// managed is a cluster that Cluster API made, with the management cluster and the extension.
+type managed struct {
+	*testCluster
+	management dynamic.Interface
+	kubeconfig string // of the management cluster
+	// history has every version of the Machines and of what owns them since the case began.
+	history   *record.Recorder
+	stop      context.CancelFunc // of history
+	extension *exec.Cmd          // nil: it does not run
+	said      string             // what Cluster API showed, for the page
+}
+
+// capiCase is a story on a cluster whose nodes all have one version. It leaves a cluster of which that
+// is true again.
+type capiCase struct {
+	name string
+	what string // for the page
+	run  func(*managed, *testing.T)
+}
+
+// TestClusterAPI has Cluster API upgrade in place the three control planes and two workers that it made.
+// Whatever happens, no Machine is replaced, and the promises hold. FAULT_CASES selects cases
+// (`make e2e-capi CASE=patch`). A case that has passed with the same sources is not run again, unless
+// FAULT_FORCE is set: E2E_KEEP=1 and then E2E_REUSE=1 continue a run that was interrupted.
+func TestClusterAPI(t *testing.T) {
+	selected := regexp.MustCompile(env("FAULT_CASES", ""))
+	passed := passedClusterAPI(t)
+	var cases []capiCase
+	for _, one := range capiCases {
+		if selected.MatchString(one.name) && !passed[one.name] {
+			cases = append(cases, one)
+		}
+	}
+	if len(cases) == 0 {
+		return
+	}
+	m := newManaged(t)
+	for _, one := range cases {
+		if !t.Run(one.name, func(t *testing.T) { m.play(t, one) }) {
+			t.Fatalf("%s has failed, and the next case may find any state", one.name)
+		}
+	}
+}
+
+func newManaged(t *testing.T) *managed {
+	t.Helper()
+	c := newLab(t, 3, 2, "--cluster-api")
+	m := &managed{testCluster: c, kubeconfig: strings.TrimSpace(c.must(t)(c.Lab.Lab(c.ctx, "kubeconfig", "--management", "--path")))}
+	if os.Getenv("E2E_REUSE") == "" {
+		c.install(t)
+		c.must(t)(c.Kube(c.ctx, "apply", "-k", filepath.Join(c.root, "manifests", "clusterapi", "workload")))
+	}
+	c.connect(t)
+	c.patchPolicy(t, `{"versionsFrom":"ClusterAPI"}`)
+	c.apply(t, scenario.OpenSchedule)
+	c.startClient(t)
+	config, err := clientcmd.BuildConfigFromFlags("", m.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	m.management = dynamic.NewForConfigOrDie(config)
+	m.startExtension(t)
+	t.Cleanup(m.stopExtension)
+	m.register(t)
+	return m
+}
+
+// play runs a case, between two checks that the cluster is where a case may begin.
+func (m *managed) play(t *testing.T, one capiCase) {
+	m.said = ""
+	m.startHistory(t)
+	m.stopRecording()
+	m.record()
+	before, version := m.machineUIDs(t), m.version(t)
+	m.awaitVersion(t, time.Minute, version)
+	began := time.Now()
+	defer func() { m.writeCase(t, one, time.Since(began)) }()
+	one.run(m, t)
+	m.awaitVersion(t, 2*time.Minute, m.version(t))
+	m.checkNothingReplaced(t, before)
+	m.checkMarksGone(t)
+	m.report(t)(record.Promises(m.recorder.Moments(), 1))
+	m.report(t)(record.OutOfHours(m.recorder.Moments()))
+}
+
+// The kinds of the management cluster that the test reads and changes.
+var (
+	capiMachines      = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machines"}
+	capiDeployments   = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machinedeployments"}
+	capiControlPlanes = schema.GroupVersionResource{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"}
+	capiTemplates     = schema.GroupVersionResource{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmconfigtemplates"}
+	extensionConfigs  = schema.GroupVersionResource{Group: "runtime.cluster.x-k8s.io", Version: "v1beta2", Resource: "extensionconfigs"}
+	coreEvents        = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+)
+
+func (m *managed) startHistory(t *testing.T) {
+	t.Helper()
+	if m.stop != nil {
+		m.stop()
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.history, m.stop = record.New(m.management), cancel
+	for _, resource := range []schema.GroupVersionResource{capiMachines, capiDeployments, capiControlPlanes, coreEvents} {
+		go m.history.Follow(ctx, resource)
+	}
+}
+
+// extensionAddress is where the extension listens, which runs on this machine as Cluster API does.
+const extensionAddress = "127.0.0.1:9543"
+
+// startExtension starts the extension with the management cluster's own certificate, which is for
+// loopback.
+func (m *managed) startExtension(t *testing.T) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	m.extension = exec.CommandContext(context.WithoutCancel(m.ctx), filepath.Join(m.root, "bin", "capi-extension"),
+		"--kubeconfig", m.kubeconfig, "--address", extensionAddress, "--health-address", "", "--verbose",
+		"--cert-dir", filepath.Join(filepath.Dir(m.kubeconfig), "pki"))
+	m.extension.Stdout, m.extension.Stderr = log, log
+	m.extension.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.extension.Start(); err != nil {
+		t.Fatalf("starting the extension: %v (`make e2e-capi` builds it)", err)
+	}
+}
+
+// stopExtension kills the extension. One that does not run is no error.
+func (m *managed) stopExtension() {
+	if m.extension == nil {
+		return
+	}
+	_ = m.extension.Process.Kill()
+	_ = m.extension.Wait()
+	m.extension = nil
+}
+
+// register has Cluster API ask the extension, and waits until it knows what the extension answers.
+func (m *managed) register(t *testing.T) {
+	t.Helper()
+	authority, err := os.ReadFile(filepath.Join(filepath.Dir(m.kubeconfig), "pki", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := object("runtime.cluster.x-k8s.io/v1beta2", "ExtensionConfig", "kubectl-upgrade", map[string]any{
+		"clientConfig":      map[string]any{"url": "https://" + extensionAddress, "caBundle": base64Of(authority)},
+		"namespaceSelector": map[string]any{},
+	})
+	if _, err := m.management.Resource(extensionConfigs).Apply(m.ctx, config.GetName(), config, metav1.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	m.eachSecond(t, time.Minute, "Cluster API knows the extension", func() error {
+		known, err := m.management.Resource(extensionConfigs).Get(m.ctx, config.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return conditionIs(known, "Discovered", "True")
+	})
+}

@@ -1,0 +1,187 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/capi"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// capiCases are the cases of TestClusterAPI, in the order in which they run.
+var capiCases = []capiCase{
+	{"patch", "a patch by two fields, while a web service is asked", (*managed).patch},
+	{"closed-window", "a patch is asked for while no window is open; then one opens", (*managed).closedWindow},
+	{"window-closes", "the window closes after the first machine", (*managed).windowCloses},
+	{"uncovered", "more changes than the version, and is changed back", (*managed).uncovered},
+	{"extension-gone", "the extension is killed while a machine is being updated, and is away for three minutes", (*managed).extensionGone},
+	{"management-gone", "the management cluster is lost while a machine is being updated, and comes back after a minute", (*managed).managementGone},
+	{"bad-image", "a patch whose kubelet ends at once; a good image is published, and the upgrade retried", (*managed).badImage},
+	{"minor", "a minor by two fields, while a web service is asked", (*managed).minor},
+}
+
+// patch upgrades to the next released patch.
+func (m *managed) patch(t *testing.T) { m.upgrade(t, to) }
+
+// minor upgrades to the next minor.
+func (m *managed) minor(t *testing.T) { m.upgrade(t, minorTo) }
+
+// upgrade upgrades by Cluster API: each node reboots once, and nothing is out of service longer than by
+// `kubectl upgrade apply`.
+func (m *managed) upgrade(t *testing.T, version string) {
+	m.must(t)(m.Lab.Lab(m.ctx, "publish", version))
+	m.watchControlPlane(t)
+	began := time.Now()
+	m.setVersion(t, version)
+	m.awaitVersion(t, 25*time.Minute, version)
+	t.Logf("Cluster API upgraded %d machines to %s in %s", len(m.nodes), version, time.Since(began).Round(time.Second))
+	reboots := map[string]int{}
+	for _, node := range m.nodes {
+		reboots[node] = 1
+	}
+	m.checkReboots(t, reboots)
+	m.checkMinorStaticPods(t, version)
+	m.checkServed(t)
+	m.checkControlPlaneAnswered(t)
+}
+
+// closedWindow checks that a KubeadmControlPlane waits before it begins, and each worker's Machine
+// after that, and that both go on by themselves.
+func (m *managed) closedWindow(t *testing.T) {
+	now := m.version(t)
+	m.apply(t, scenario.ClosedSchedule(time.Now()))
+	next := m.nextPatch(t)
+	m.setVersion(t, next)
+	m.awaitEvent(t, 5*time.Minute, "KubeadmControlPlane", "window")
+	m.staysAt(t, time.Minute, now)
+	m.apply(t, scenario.OpenSchedule)
+	m.awaitVersion(t, 20*time.Minute, next)
+}
+
+// windowCloses checks that the machine that is being updated is finished, and that no other one begins.
+func (m *managed) windowCloses(t *testing.T) {
+	next := m.nextPatch(t)
+	m.setVersion(t, next)
+	first := m.awaitBegun(t)
+	m.apply(t, scenario.ClosedSchedule(time.Now()))
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
+	m.awaitUpdating(t, 5*time.Minute, "window")
+	m.checkNothingBegins(t, time.Minute)
+	m.apply(t, scenario.OpenSchedule)
+	m.awaitVersion(t, 20*time.Minute, next)
+}
+
+// awaitBegun waits until a node is past its last check, and returns its name.
+func (m *managed) awaitBegun(t *testing.T) (name string) {
+	t.Helper()
+	m.eventually(t, 8*time.Minute, "a node has begun", func() error {
+		nodes, err := m.nodeUpgrades()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(nodes, func(n v1alpha1.NodeUpgrade) bool {
+			return n.Status.Step.Info().Phase == v1alpha1.PhaseCommitted
+		})
+		if i < 0 {
+			return fmt.Errorf("none of %d has", len(nodes))
+		}
+		name = nodes[i].Name
+		return nil
+	})
+	return name
+}
+
+// uncovered changes a flag of kubelets beside the version, which would take new machines.
+func (m *managed) uncovered(t *testing.T) {
+	now, next := m.version(t), m.nextPatch(t)
+	flag := []any{
+		map[string]any{"name": "provider-id", "value": "lab://@NODE@"},
+		map[string]any{"name": "v", "value": "3"},
+	}
+	arguments := []string{"joinConfiguration", "nodeRegistration", "kubeletExtraArgs"}
+	deployment := m.get(t, capiDeployments, capi.Workers)
+	former := field(deployment, "spec", "template", "spec", "bootstrap", "configRef", "name")
+	changed := m.template(t, next, func(o *unstructured.Unstructured) {
+		setSlice(o, flag, append([]string{"spec", "template", "spec"}, arguments...)...)
+	})
+	m.change(t, capiDeployments, capi.Workers, func(o *unstructured.Unstructured) {
+		set(o, next, "spec", "template", "spec", "version")
+		set(o, changed, "spec", "template", "spec", "bootstrap", "configRef", "name")
+	})
+	m.change(t, capiControlPlanes, capi.ControlPlane, func(o *unstructured.Unstructured) {
+		set(o, next, "spec", "version")
+		setSlice(o, flag, append([]string{"spec", "kubeadmConfigSpec"}, arguments...)...)
+	})
+	m.awaitEvent(t, 5*time.Minute, "MachineDeployment", "kubeletExtraArgs")
+	m.awaitEvent(t, 5*time.Minute, "KubeadmControlPlane", "kubeletExtraArgs")
+	m.staysAt(t, time.Minute, now)
+	m.change(t, capiControlPlanes, capi.ControlPlane, func(o *unstructured.Unstructured) {
+		set(o, now, "spec", "version")
+		setSlice(o, flag[:1], append([]string{"spec", "kubeadmConfigSpec"}, arguments...)...)
+	})
+	m.change(t, capiDeployments, capi.Workers, func(o *unstructured.Unstructured) {
+		set(o, now, "spec", "template", "spec", "version")
+		set(o, former, "spec", "template", "spec", "bootstrap", "configRef", "name")
+	})
+	m.awaitVersion(t, 5*time.Minute, now)
+	m.checkReboots(t, map[string]int{"cp1": 0, "cp2": 0, "cp3": 0, "w1": 0, "w2": 0})
+}
+
+func setSlice(object *unstructured.Unstructured, value []any, path ...string) {
+	if err := unstructured.SetNestedSlice(object.Object, value, path...); err != nil {
+		panic(err) // the example has these fields
+	}
+}
+
+// extensionGone checks that the node that has begun is finished, that no other begins, and that Cluster
+// API goes on with the extension.
+func (m *managed) extensionGone(t *testing.T) {
+	next := m.nextPatch(t)
+	m.setVersion(t, next)
+	first := m.awaitBegun(t)
+	m.stopExtension()
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
+	time.Sleep(3 * time.Minute)
+	m.startExtension(t)
+	m.awaitVersion(t, 20*time.Minute, next)
+}
+
+// managementGone checks the same without the management cluster: workload clusters do not need it.
+func (m *managed) managementGone(t *testing.T) {
+	next := m.nextPatch(t)
+	m.setVersion(t, next)
+	first := m.awaitBegun(t)
+	m.must(t)(m.Lab.Lab(m.ctx, "stop-management"))
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
+	time.Sleep(time.Minute)
+	m.must(t)(m.Lab.Lab(m.ctx, "up"))
+	m.awaitVersion(t, 20*time.Minute, next)
+}
+
+// badImage checks that the machine returns to its version, and that Cluster API shows why, until a
+// person retries.
+func (m *managed) badImage(t *testing.T) {
+	next := m.nextPatch(t, "--broken", "crash")
+	m.setVersion(t, next)
+	node := m.awaitUpdating(t, 15*time.Minute, "was returned to its former version")
+	m.checkNothingBegins(t, time.Minute)
+	member, err := m.kube.CoreV1().Nodes().Get(m.ctx, node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s has %s: %s", node, member.Status.NodeInfo.KubeletVersion, m.said)
+	if member.Status.NodeInfo.KubeletVersion == next {
+		t.Errorf("%s runs the broken image", node)
+	}
+	m.must(t)(m.Lab.Lab(m.ctx, "publish", next, "--programs-of", m.released(next)))
+	m.must(t)(m.Upgrade(m.ctx, "apply", next, "--retry", "--yes", "--detach"))
+	m.awaitVersion(t, 25*time.Minute, next)
+}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 )
@@ -28,10 +28,9 @@ type managed struct {
 	management dynamic.Interface
 	kubeconfig string // of the management cluster
 	// history has every version of the Machines and of what owns them since the case began.
-	history   *record.Recorder
-	stop      context.CancelFunc // of history
-	extension *exec.Cmd          // nil: it does not run
-	said      string             // what Cluster API showed, for the page
+	history *record.Recorder
+	stop    context.CancelFunc // of history
+	said    string             // what Cluster API showed, for the page
 }
 
 // capiCase is a story on a cluster whose nodes all have one version. It leaves a cluster of which that
@@ -85,7 +84,7 @@ func newManaged(t *testing.T) *managed {
 	config.QPS = -1
 	m.management = dynamic.NewForConfigOrDie(config)
 	m.startExtension(t)
-	t.Cleanup(m.stopExtension)
+	t.Cleanup(func() { m.stopExtension(t) })
 	m.register(t)
 	return m
 }
@@ -134,32 +133,47 @@ func (m *managed) startHistory(t *testing.T) {
 const extensionAddress = "127.0.0.1:9543"
 
 // startExtension starts the extension with the management cluster's own certificate, which is for
-// loopback.
+// loopback. It ends one that a killed run has left.
 func (m *managed) startExtension(t *testing.T) {
 	t.Helper()
-	log, err := os.OpenFile(filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	m.stopExtension(t)
+	state := filepath.Dir(m.Kubeconfig)
+	log, err := os.OpenFile(filepath.Join(state, "capi-extension.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	m.extension = exec.CommandContext(context.WithoutCancel(m.ctx), filepath.Join(m.root, "bin", "capi-extension"),
+	cmd := exec.CommandContext(context.WithoutCancel(m.ctx), filepath.Join(m.root, "bin", "capi-extension"),
 		"--kubeconfig", m.kubeconfig, "--address", extensionAddress, "--health-address", "", "--verbose",
 		"--cert-dir", filepath.Join(filepath.Dir(m.kubeconfig), "pki"))
-	m.extension.Stdout, m.extension.Stderr = log, log
-	m.extension.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := m.extension.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting the extension: %v (`make e2e-capi` builds it)", err)
+	}
+	go func() { _ = cmd.Wait() }() // its log says why it has ended
+	id, err := process.Of(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Save(m.extensionRecord(), id); err != nil {
+		t.Fatal(err)
 	}
 }
 
+func (m *managed) extensionRecord() string {
+	return filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.json")
+}
+
 // stopExtension kills the extension. One that does not run is no error.
-func (m *managed) stopExtension() {
-	if m.extension == nil {
-		return
+func (m *managed) stopExtension(t *testing.T) {
+	t.Helper()
+	id, _, err := process.Load(m.extensionRecord())
+	if err == nil {
+		err = id.End(context.WithoutCancel(m.ctx), 0)
 	}
-	_ = m.extension.Process.Kill()
-	_ = m.extension.Wait()
-	m.extension = nil
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // register has Cluster API ask the extension, and waits until it knows what the extension answers.

@@ -18,14 +18,16 @@ import (
 
 // capiCases are the cases of TestClusterAPI, in the order in which they run.
 var capiCases = []capiCase{
-	{"patch", "a patch by two fields, while a web service is asked", (*managed).patch},
-	{"closed-window", "a patch is asked for while no window is open; then one opens", (*managed).closedWindow},
-	{"window-closes", "the window closes after the first machine", (*managed).windowCloses},
-	{"uncovered", "more changes than the version, and is changed back", (*managed).uncovered},
-	{"extension-gone", "the extension is killed while a machine is being updated, and is away for three minutes", (*managed).extensionGone},
-	{"management-gone", "the management cluster is lost while a machine is being updated, and comes back after a minute", (*managed).managementGone},
-	{"bad-image", "a patch whose kubelet ends at once; a good image is published, and the upgrade retried", (*managed).badImage},
-	{"minor", "a minor by two fields, while a web service is asked", (*managed).minor},
+	{name: "patch", what: "a patch by two fields, while a web service is asked", run: (*managed).patch},
+	{name: "surprises-refused", what: "a version is asked for where Cluster API would replace machines without asking", run: (*managed).surprisesRefused},
+	{name: "closed-window", what: "a patch is asked for while no window is open; then one opens", run: (*managed).closedWindow},
+	{name: "window-closes", what: "the window closes after the first machine has begun", run: (*managed).windowCloses},
+	{name: "uncovered", what: "more changes than the version, and is changed back", run: (*managed).uncovered},
+	{name: "extension-gone", what: "the extension is killed while a machine is being updated, and is away for three minutes", run: (*managed).extensionGone},
+	{name: "management-gone", what: "the management cluster is lost while a machine is being updated, and comes back after a minute", run: (*managed).managementGone},
+	{name: "bad-image", what: "a patch whose kubelet ends at once, beside a MachineHealthCheck that waits for 20 s; a good image is published, and the upgrade retried", run: (*managed).badImage},
+	{name: "minor", what: "a minor by two fields, while a web service is asked", run: (*managed).minor},
+	{name: "surprises-seen", what: "the same where it is annotated that machines may be replaced: Cluster API does not ask, and begins to; then it is changed back", run: (*managed).surprisesSeen, replaces: true},
 }
 
 // patch upgrades to the next released patch.
@@ -169,6 +171,7 @@ func (m *managed) managementGone(t *testing.T) {
 // badImage checks that the machine returns to its version, and that Cluster API shows why, until a
 // person retries.
 func (m *managed) badImage(t *testing.T) {
+	m.createHealthCheck(t)
 	next := m.nextPatch(t, "--broken", "crash")
 	m.setVersion(t, next)
 	node := m.awaitUpdating(t, 15*time.Minute, "was returned to its former version")

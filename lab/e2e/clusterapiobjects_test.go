@@ -162,17 +162,22 @@ func (m *managed) version(t *testing.T) string {
 	return field(m.get(t, capiControlPlanes, capi.ControlPlane), "spec", "version")
 }
 
-// nextPatch publishes the patch after the present one, made of its programs, and returns its version.
+// nextPatch publishes the patch after the present one, made of released programs, and returns its version.
 func (m *managed) nextPatch(t *testing.T, flags ...string) string {
 	t.Helper()
 	now := m.version(t)
+	next := nextVersion(t, now)
+	m.must(t)(m.Lab.Lab(m.ctx, append([]string{"publish", next, "--programs-of", m.released(now)}, flags...)...))
+	return next
+}
+
+func nextVersion(t *testing.T, now string) string {
+	t.Helper()
 	var minor, patch int
 	if _, err := fmt.Sscanf(now, "v1.%d.%d", &minor, &patch); err != nil {
 		t.Fatal(err)
 	}
-	next := fmt.Sprintf("v1.%d.%d", minor, patch+1)
-	m.must(t)(m.Lab.Lab(m.ctx, append([]string{"publish", next, "--programs-of", m.released(now)}, flags...)...))
-	return next
+	return fmt.Sprintf("v1.%d.%d", minor, patch+1)
 }
 
 // released returns the newest version that was released and is not newer than a version of its minor.

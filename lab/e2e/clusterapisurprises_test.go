@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,9 +83,7 @@ func (m *managed) surprisesRefused(t *testing.T) {
 			continue
 		}
 		said = append(said, s.words)
-		if apierrors.IsInvalid(err) {
-			t.Logf("%s: %v", s.name, err)
-		}
+		t.Logf("%s: %v", s.name, err)
 		err = m.tryChange(resource, name, func(o *unstructured.Unstructured) {
 			s.set(o)
 			set(o, next, version...)

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
 )
 
 // Options say which lab to make, and where.
@@ -39,6 +40,11 @@ func Up(ctx context.Context, options Options) (c *Cluster, already bool, err err
 	}
 	if err := requireGroups(options.Spec.Base); err != nil {
 		return nil, false, err
+	}
+	if options.Spec.ClusterAPI || options.Spec.Ignition != "" {
+		if err := node.RequireIgnition(); err != nil {
+			return nil, false, err
+		}
 	}
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {

@@ -26,6 +26,14 @@ for stage in fetch files; do
 done
 `
 
+// RequireIgnition returns an error that says what to install if this machine has no Ignition.
+func RequireIgnition() error {
+	if _, err := os.Stat(ignitionProgram); err != nil {
+		return fmt.Errorf("nodes that boot with Ignition need it on this machine: apt-get install ignition: %w", err)
+	}
+	return nil
+}
+
 // RunIgnition does what Ignition does at the first boot of a Flatcar node, before systemd
 // starts: it writes what the configuration names, and downloads its files. The machine must be
 // off. Without a configuration it does nothing.

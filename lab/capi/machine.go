@@ -113,7 +113,7 @@ func (p *provider) bootstrapData(ctx context.Context, labMachine *unstructured.U
 
 // condition writes why a machine is not ready.
 func (p *provider) condition(ctx context.Context, labMachine *unstructured.Unstructured, reason, message string) error {
-	if said, _ := conditionOf(labMachine); said["reason"] == reason && said["message"] == message {
+	if said := conditionOf(labMachine); said["reason"] == reason && said["message"] == message {
 		return nil
 	}
 	if err := setCondition(labMachine, "False", reason, message); err != nil {
@@ -125,14 +125,14 @@ func (p *provider) condition(ctx context.Context, labMachine *unstructured.Unstr
 	return nil
 }
 
-// conditionOf returns the condition Ready, the only one.
-func conditionOf(labMachine *unstructured.Unstructured) (map[string]any, bool) {
+// conditionOf returns the condition Ready, the only one, or nil.
+func conditionOf(labMachine *unstructured.Unstructured) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(labMachine.Object, "status", "conditions")
 	if len(conditions) == 0 {
-		return nil, false
+		return nil
 	}
-	fields, ok := conditions[0].(map[string]any)
-	return fields, ok
+	fields, _ := conditions[0].(map[string]any)
+	return fields
 }
 
 func setCondition(labMachine *unstructured.Unstructured, status, reason, message string) error {

@@ -77,7 +77,7 @@ func TestProvider(t *testing.T) {
 	if a := get("a"); nodeOf(a) != "w1" || !isProvisioned(a) {
 		t.Errorf("a is %v", a.Object)
 	}
-	if said, _ := conditionOf(get("b")); said["reason"] != "NoFreeNode" {
+	if said := conditionOf(get("b")); said["reason"] != "NoFreeNode" {
 		t.Errorf("b says %v, want that there is no free node", said)
 	}
 	round()

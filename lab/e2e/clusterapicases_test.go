@@ -16,18 +16,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// capiCases are the cases of TestClusterAPI, in the order in which they run.
+// capiCases are the cases of TestClusterAPI, in the order in which they run. A control plane takes some
+// three minutes, most of which kubeadm waits for static pods: what workers can show, they do alone.
 var capiCases = []capiCase{
 	{name: "patch", what: "a patch by two fields, while a web service is asked", run: (*managed).patch},
 	{name: "surprises-refused", what: "a version is asked for where Cluster API would replace machines without asking", run: (*managed).surprisesRefused},
-	{name: "closed-window", what: "a patch is asked for while no window is open; then one opens", run: (*managed).closedWindow},
-	{name: "window-closes", what: "the window closes after the first machine has begun", run: (*managed).windowCloses},
 	{name: "uncovered", what: "more changes than the version, and is changed back", run: (*managed).uncovered},
-	{name: "extension-gone", what: "the extension is killed while a machine is being updated, and is away for three minutes", run: (*managed).extensionGone},
-	{name: "management-gone", what: "the management cluster is lost while a machine is being updated, and comes back after a minute", run: (*managed).managementGone},
-	{name: "bad-image", what: "a patch whose kubelet ends at once, beside a MachineHealthCheck that waits for 20 s; a good image is published, and the upgrade retried", run: (*managed).badImage},
+	{name: "closed-window", what: "a patch is asked for while no window is open; then one opens", run: (*managed).closedWindow},
+	{name: "window-closes", what: "a patch of the workers; the window closes after the first one has begun", run: (*managed).windowCloses},
+	{name: "extension-gone", what: "a patch of the workers; the extension is killed while the first one is being updated, and is away for three minutes", run: (*managed).extensionGone},
+	{name: "management-gone", what: "a patch of the workers; the management cluster is lost while the first one is being updated, and comes back after a minute", run: (*managed).managementGone},
+	{name: "bad-image", what: "a patch of the workers whose kubelet ends at once, beside a MachineHealthCheck that waits for 20 s; a good image is published, and the upgrade retried", run: (*managed).badImage},
 	{name: "minor", what: "a minor by two fields, while a web service is asked", run: (*managed).minor},
-	{name: "surprises-seen", what: "the same where it is annotated that machines may be replaced: Cluster API does not ask, and begins to; then it is changed back", run: (*managed).surprisesSeen, replaces: true},
+	{name: "surprises-seen", what: "the same as in `surprises-refused` where it is annotated that machines may be replaced: Cluster API does not ask, and begins to; then it is changed back", run: (*managed).surprisesSeen, replaces: true},
 }
 
 // patch upgrades to the next released patch.
@@ -43,7 +44,7 @@ func (m *managed) upgrade(t *testing.T, version string) {
 	m.watchControlPlane(t)
 	began := time.Now()
 	m.setVersion(t, version)
-	m.awaitVersion(t, 25*time.Minute, version)
+	m.awaitWanted(t, 25*time.Minute)
 	t.Logf("Cluster API upgraded %d machines to %s in %s", len(m.nodes), version, time.Since(began).Round(time.Second))
 	reboots := map[string]int{}
 	for _, node := range m.nodes {
@@ -58,27 +59,27 @@ func (m *managed) upgrade(t *testing.T, version string) {
 // closedWindow checks that a KubeadmControlPlane waits before it begins, and each worker's Machine
 // after that, and that both go on by themselves.
 func (m *managed) closedWindow(t *testing.T) {
-	now := m.version(t)
+	now := m.wanted(t)
 	m.apply(t, scenario.ClosedSchedule(time.Now()))
 	next := m.nextPatch(t)
 	m.setVersion(t, next)
 	m.awaitEvent(t, 5*time.Minute, "KubeadmControlPlane", "window")
 	m.staysAt(t, time.Minute, now)
 	m.apply(t, scenario.OpenSchedule)
-	m.awaitVersion(t, 20*time.Minute, next)
+	m.awaitWanted(t, 20*time.Minute)
 }
 
 // windowCloses checks that the machine that is being updated is finished, and that no other one begins.
 func (m *managed) windowCloses(t *testing.T) {
 	next := m.nextPatch(t)
-	m.setVersion(t, next)
+	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
 	m.apply(t, scenario.ClosedSchedule(time.Now()))
 	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
 	m.awaitUpdating(t, 5*time.Minute, "window")
 	m.checkNothingBegins(t, time.Minute)
 	m.apply(t, scenario.OpenSchedule)
-	m.awaitVersion(t, 20*time.Minute, next)
+	m.awaitWanted(t, 20*time.Minute)
 }
 
 // awaitBegun waits until a node is past its last check, and returns its name.
@@ -103,7 +104,7 @@ func (m *managed) awaitBegun(t *testing.T) (name string) {
 
 // uncovered changes a flag of kubelets beside the version, which would take new machines.
 func (m *managed) uncovered(t *testing.T) {
-	now, next := m.version(t), m.nextPatch(t)
+	now, next := m.wanted(t), m.nextPatch(t)
 	flag := []any{
 		map[string]any{"name": "provider-id", "value": "lab://@NODE@"},
 		map[string]any{"name": "v", "value": "3"},
@@ -126,14 +127,14 @@ func (m *managed) uncovered(t *testing.T) {
 	m.awaitEvent(t, 5*time.Minute, "KubeadmControlPlane", "kubeletExtraArgs")
 	m.staysAt(t, time.Minute, now)
 	m.change(t, capiControlPlanes, capi.ControlPlane, func(o *unstructured.Unstructured) {
-		set(o, now, "spec", "version")
+		set(o, now.controlPlanes, "spec", "version")
 		setSlice(o, flag[:1], append([]string{"spec", "kubeadmConfigSpec"}, arguments...)...)
 	})
 	m.change(t, capiDeployments, capi.Workers, func(o *unstructured.Unstructured) {
-		set(o, now, "spec", "template", "spec", "version")
+		set(o, now.workers, "spec", "template", "spec", "version")
 		set(o, former, "spec", "template", "spec", "bootstrap", "configRef", "name")
 	})
-	m.awaitVersion(t, 5*time.Minute, now)
+	m.awaitWanted(t, 5*time.Minute)
 	m.checkReboots(t, map[string]int{"cp1": 0, "cp2": 0, "cp3": 0, "w1": 0, "w2": 0})
 }
 
@@ -147,25 +148,25 @@ func setSlice(object *unstructured.Unstructured, value []any, path ...string) {
 // API goes on with the extension.
 func (m *managed) extensionGone(t *testing.T) {
 	next := m.nextPatch(t)
-	m.setVersion(t, next)
+	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
 	m.stopExtension(t)
 	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
 	time.Sleep(3 * time.Minute)
 	m.startExtension(t)
-	m.awaitVersion(t, 20*time.Minute, next)
+	m.awaitWanted(t, 20*time.Minute)
 }
 
 // managementGone checks the same without the management cluster: workload clusters do not need it.
 func (m *managed) managementGone(t *testing.T) {
 	next := m.nextPatch(t)
-	m.setVersion(t, next)
+	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
 	m.must(t)(m.Lab.Lab(m.ctx, "stop-management"))
 	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
 	time.Sleep(time.Minute)
 	m.must(t)(m.Lab.Lab(m.ctx, "up"))
-	m.awaitVersion(t, 20*time.Minute, next)
+	m.awaitWanted(t, 20*time.Minute)
 }
 
 // badImage checks that the machine returns to its version, and that Cluster API shows why, until a
@@ -173,7 +174,7 @@ func (m *managed) managementGone(t *testing.T) {
 func (m *managed) badImage(t *testing.T) {
 	m.createHealthCheck(t)
 	next := m.nextPatch(t, "--broken", "crash")
-	m.setVersion(t, next)
+	m.setWorkers(t, next)
 	node := m.awaitUpdating(t, 15*time.Minute, "was returned to its former version")
 	m.checkNothingBegins(t, time.Minute)
 	member, err := m.kube.CoreV1().Nodes().Get(m.ctx, node, metav1.GetOptions{})
@@ -184,7 +185,7 @@ func (m *managed) badImage(t *testing.T) {
 	if member.Status.NodeInfo.KubeletVersion == next {
 		t.Errorf("%s runs the broken image", node)
 	}
-	m.must(t)(m.Lab.Lab(m.ctx, "publish", next, "--programs-of", m.released(next)))
+	m.must(t)(m.Lab.Lab(m.ctx, "publish", next, "--programs-of", released(next)))
 	m.must(t)(m.Upgrade(m.ctx, "apply", next, "--retry", "--yes", "--detach"))
-	m.awaitVersion(t, 25*time.Minute, next)
+	m.awaitWanted(t, 20*time.Minute)
 }

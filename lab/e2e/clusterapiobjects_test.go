@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/capi"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // inProgress is Cluster API's annotation of a Machine that it updates in place.
@@ -156,18 +155,32 @@ func (m *managed) additionalConfig(t *testing.T, version string) string {
 	return additional
 }
 
-// version returns the version that the KubeadmControlPlane asks for.
-func (m *managed) version(t *testing.T) string {
+// versions are those of the control planes and of the workers. Workers may have a later patch.
+type versions struct{ controlPlanes, workers string }
+
+// of returns the version of a node.
+func (v versions) of(node string) string {
+	if strings.HasPrefix(node, "cp") {
+		return v.controlPlanes
+	}
+	return v.workers
+}
+
+// wanted returns the versions that the KubeadmControlPlane and the MachineDeployment ask for.
+func (m *managed) wanted(t *testing.T) versions {
 	t.Helper()
-	return field(m.get(t, capiControlPlanes, capi.ControlPlane), "spec", "version")
+	return versions{
+		controlPlanes: field(m.get(t, capiControlPlanes, capi.ControlPlane), "spec", "version"),
+		workers:       field(m.get(t, capiDeployments, capi.Workers), "spec", "template", "spec", "version"),
+	}
 }
 
 // nextPatch publishes the patch after the present one, made of released programs, and returns its version.
 func (m *managed) nextPatch(t *testing.T, flags ...string) string {
 	t.Helper()
-	now := m.version(t)
+	now := m.wanted(t).workers
 	next := nextVersion(t, now)
-	m.must(t)(m.Lab.Lab(m.ctx, append([]string{"publish", next, "--programs-of", m.released(now)}, flags...)...))
+	m.must(t)(m.Lab.Lab(m.ctx, append([]string{"publish", next, "--programs-of", released(now)}, flags...)...))
 	return next
 }
 
@@ -181,7 +194,7 @@ func nextVersion(t *testing.T, now string) string {
 }
 
 // released returns the newest version that was released and is not newer than a version of its minor.
-func (m *managed) released(version string) string {
+func released(version string) string {
 	if strings.HasPrefix(version, "v1.35.") {
 		return minorTo
 	}
@@ -207,19 +220,21 @@ func (m *managed) machineUIDs(t *testing.T) map[string]string {
 	return uids
 }
 
-// awaitVersion waits until each Machine and each node has the version, and Cluster API has nothing to do.
-func (m *managed) awaitVersion(t *testing.T, limit time.Duration, version string) {
+// awaitWanted waits until each Machine and each node has the version that is asked for, and Cluster API
+// has nothing to do.
+func (m *managed) awaitWanted(t *testing.T, limit time.Duration) {
 	t.Helper()
-	m.eachSecond(t, limit, "all Machines and nodes have "+version, func() error { return m.allHave(version) })
+	want := m.wanted(t)
+	m.eachSecond(t, limit, fmt.Sprintf("all Machines and nodes have %+v", want), func() error { return m.allHave(want) })
 }
 
-func (m *managed) allHave(version string) error {
+func (m *managed) allHave(want versions) error {
 	machines, err := m.list(capiMachines)
 	if err != nil {
 		return err
 	}
 	for _, machine := range machines {
-		if got := field(&machine, "spec", "version"); got != version {
+		if got := field(&machine, "spec", "version"); got != want.of(field(&machine, "status", "nodeRef", "name")) {
 			return fmt.Errorf("Machine %s has version %s", machine.GetName(), got) //nolint:staticcheck // the name of a kind
 		}
 		if _, updating := machine.GetAnnotations()[inProgress]; updating {
@@ -242,17 +257,17 @@ func (m *managed) allHave(version string) error {
 			return err
 		}
 	}
-	return m.nodesHave(version)
+	return m.nodesHave(want)
 }
 
-// nodesHave returns an error unless each node runs the version and is in service.
-func (m *managed) nodesHave(version string) error {
+// nodesHave returns an error unless each node runs its version and is in service.
+func (m *managed) nodesHave(want versions) error {
 	nodes, err := m.kube.CoreV1().Nodes().List(m.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes.Items {
-		if got := node.Status.NodeInfo.KubeletVersion; got != version || node.Spec.Unschedulable {
+		if got := node.Status.NodeInfo.KubeletVersion; got != want.of(node.Name) || node.Spec.Unschedulable {
 			return fmt.Errorf("node %s has %s, unschedulable: %t", node.Name, got, node.Spec.Unschedulable)
 		}
 	}
@@ -348,20 +363,11 @@ func (m *managed) awaitUpdating(t *testing.T, limit time.Duration, words string)
 	return node
 }
 
-// staysAt checks for a while that no node leaves the version, or reboots.
-func (m *managed) staysAt(t *testing.T, span time.Duration, version string) {
+// staysAt checks for a while that no node leaves its version, or reboots.
+func (m *managed) staysAt(t *testing.T, span time.Duration, now versions) {
 	t.Helper()
 	m.checkUndisturbed(t, span)
-	if err := m.nodesHave(version); err != nil {
+	if err := m.nodesHave(now); err != nil {
 		t.Error(err)
-	}
-	nodes, err := m.nodeUpgrades()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, node := range nodes {
-		if phase := node.Status.Step.Info().Phase; phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted {
-			t.Errorf("%s has begun", describe(node))
-		}
 	}
 }

@@ -73,7 +73,7 @@ func (m *managed) surprisesRefused(t *testing.T) {
 	var said []string
 	for _, s := range surprises {
 		resource, name, version := s.of()
-		next := nextVersion(t, m.version(t))
+		next := nextVersion(t, m.wanted(t).workers)
 		err := m.tryChange(resource, name, func(o *unstructured.Unstructured) {
 			s.set(o)
 			set(o, next, version...)
@@ -116,7 +116,6 @@ func (m *managed) surprisesSeen(t *testing.T) {
 		}
 		resource, name, version := s.of()
 		former := m.get(t, resource, name)
-		now := field(former, version...)
 		asked := m.questions(t)
 		known := len(m.machineNames(t))
 		m.change(t, resource, name, func(o *unstructured.Unstructured) {
@@ -137,7 +136,7 @@ func (m *managed) surprisesSeen(t *testing.T) {
 			o.SetAnnotations(former.GetAnnotations())
 			o.Object["spec"] = former.DeepCopy().Object["spec"]
 		})
-		m.awaitVersion(t, 5*time.Minute, now)
+		m.awaitWanted(t, 5*time.Minute)
 	}
 	m.said = "one more Machine, of which the extension was not asked"
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/capi"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -186,6 +187,7 @@ func (m *managed) badImage(t *testing.T) {
 		t.Errorf("%s runs the broken image", node)
 	}
 	m.must(t)(m.Lab.Lab(m.ctx, "publish", next, "--programs-of", released(next)))
+	time.Sleep(timelimit.Scale(indexRead))
 	m.must(t)(m.Upgrade(m.ctx, "apply", next, "--retry", "--yes", "--detach"))
 	m.awaitWanted(t, 20*time.Minute)
 }

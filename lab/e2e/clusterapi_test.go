@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/capi"
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 )
@@ -31,7 +32,9 @@ type managed struct {
 	// history has every version of the Machines and of what owns them since the case began.
 	history *record.Recorder
 	stop    context.CancelFunc // of history
-	said    string             // what Cluster API showed, for the page
+	// stopExtension kills the extension. One that does not run is no error.
+	stopExtension func()
+	said          string // what Cluster API showed, for the page
 }
 
 // capiCase is a story on a cluster with which Cluster API has nothing to do. It leaves a cluster of which
@@ -88,7 +91,7 @@ func newManaged(t *testing.T) *managed {
 	m.management = dynamic.NewForConfigOrDie(config)
 	m.prepareManagement(t)
 	m.startExtension(t)
-	t.Cleanup(func() { m.stopExtension(t) })
+	t.Cleanup(func() { m.stopExtension() })
 	m.register(t)
 	return m
 }
@@ -139,31 +142,44 @@ func (m *managed) startHistory(t *testing.T) {
 const extensionAddress = "127.0.0.1:9543"
 
 // startExtension starts the extension with the management cluster's own certificate, which is for
-// loopback. It ends one that a killed run has left.
+// loopback.
 func (m *managed) startExtension(t *testing.T) {
 	t.Helper()
-	m.stopExtension(t)
-	state := filepath.Dir(m.Kubeconfig)
-	log, err := os.OpenFile(filepath.Join(state, "capi-extension.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(m.extensionLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(context.WithoutCancel(m.ctx), filepath.Join(m.root, "bin", "capi-extension"),
+	ctx, stop := context.WithCancel(context.WithoutCancel(m.ctx))
+	cmd := exec.CommandContext(ctx, filepath.Join(m.root, "bin", "capi-extension"),
 		"--kubeconfig", m.extensionKubeconfig(), "--address", extensionAddress, "--health-address", "", "--verbose",
 		"--cert-dir", filepath.Join(filepath.Dir(m.kubeconfig), "pki"))
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The signal comes when the thread ends that started it: this one, with this test.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // its log says why it has ended
+		}
+	}()
+	if err := <-started; err != nil {
+		stop()
 		t.Fatalf("starting the extension: %v (`make e2e-capi` builds it)", err)
 	}
-	go func() { _ = cmd.Wait() }() // its log says why it has ended
-	id, err := process.Of(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
+	m.stopExtension = func() {
+		stop()
+		<-ended
 	}
-	if err := process.Save(m.extensionRecord(), id); err != nil {
-		t.Fatal(err)
-	}
+}
+
+func (m *managed) extensionLog() string {
+	return filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.log")
 }
 
 // extensionAccount is the ServiceAccount of the extension in the management cluster.
@@ -208,22 +224,6 @@ func (m *managed) manage(args ...string) (string, error) {
 
 func (m *managed) extensionKubeconfig() string {
 	return filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.kubeconfig")
-}
-
-func (m *managed) extensionRecord() string {
-	return filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.json")
-}
-
-// stopExtension kills the extension. One that does not run is no error.
-func (m *managed) stopExtension(t *testing.T) {
-	t.Helper()
-	id, _, err := process.Load(m.extensionRecord())
-	if err == nil {
-		err = id.End(context.WithoutCancel(m.ctx), 0)
-	}
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // register has Cluster API ask the extension, and waits until it knows what the extension answers.

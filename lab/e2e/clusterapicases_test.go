@@ -151,7 +151,7 @@ func (m *managed) extensionGone(t *testing.T) {
 	next := m.nextPatch(t)
 	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
-	m.stopExtension(t)
+	m.stopExtension()
 	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
 	time.Sleep(3 * time.Minute)
 	m.startExtension(t)

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -157,7 +156,7 @@ func (m *managed) machineNames(t *testing.T) []string {
 // questions returns how often the extension was asked whether machines can be updated in place.
 func (m *managed) questions(t *testing.T) int {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.log"))
+	log, err := os.ReadFile(m.extensionLog())
 	if err != nil {
 		t.Fatal(err)
 	}

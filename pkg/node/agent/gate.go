@@ -242,7 +242,10 @@ func (a *Agent) skew(ctx context.Context, o machine.Observation, byRequest bool)
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
 	}
-	if err := checkSkew(a.Node, pods.Items, o, byRequest); err != nil {
+	switch err := checkSkew(a.Node, pods.Items, o, byRequest); {
+	case err != nil && byRequest && o.Host == nil: // whether it is a control plane is not known
+		return fleet.Hold{}, err
+	case err != nil:
 		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
 	}
 	return fleet.Hold{}, nil
@@ -271,7 +274,7 @@ func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, byRe
 	if err != nil {
 		return err
 	}
-	oneTurn := byRequest && o.Host.ControlPlane && !o.Spec.Type.KubeletsOnly()
+	oneTurn := byRequest && o.Host != nil && o.Host.ControlPlane && !o.Spec.Type.KubeletsOnly()
 	if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {
 		err := version.CheckAPIServers(append(slices.Collect(maps.Values(servers)), target)...)
 		if err != nil || !oneTurn {

@@ -38,6 +38,7 @@ func TestSkew(t *testing.T) {
 		kubeadm        string // what kubeadm completed on the node
 		refuses        string
 	}{
+		"by request, the host is not known":   {"v1.35.2", "v1.34.3", "", v1alpha1.ReleaseNode, true, true, "", "newer than an apiserver v1.34.3"},
 		"pass 1":                              {"v1.34.3", "v1.34.3", "cp1", v1alpha1.ReleaseControlPlane, false, true, "", ""},
 		"pass 1, too far apart":               {"v1.34.3", "v1.33.9", "cp1", v1alpha1.ReleaseControlPlane, false, true, "", "v1.33.9"},
 		"pass 2":                              {"v1.35.2", "v1.35.2", "cp1", v1alpha1.ReleaseNode, false, true, "v1.35.2", ""},
@@ -64,6 +65,9 @@ func TestSkew(t *testing.T) {
 			o.Spec.Version, o.Spec.Release, o.Spec.Type = "v1.35.2", test.release, v1alpha1.TypeMinor
 			o.Node.KubeletVersion = "v1.34.3"
 			o.Host.ControlPlane, o.Host.Node.OwnAPIServer = test.node != "w1", test.local
+			if test.node == "" {
+				o.Host = nil
+			}
 			err := checkSkew(test.node, []corev1.Pod{pod("cp1", test.cp1), pod("cp2", test.cp2)}, o, test.request)
 			if test.refuses == "" && err != nil || test.refuses != "" && (err == nil || !strings.Contains(err.Error(), test.refuses)) {
 				t.Errorf("got %v, want %q", err, test.refuses)

@@ -180,7 +180,11 @@ func (m *managed) nextPatch(t *testing.T, flags ...string) string {
 	t.Helper()
 	now := m.wanted(t).workers
 	next := nextVersion(t, now)
-	m.must(t)(m.Lab.Lab(m.ctx, append([]string{"publish", next, "--programs-of", released(now)}, flags...)...))
+	publish := []string{"publish", next}
+	if next != released(now) {
+		publish = append(publish, "--programs-of", released(now))
+	}
+	m.must(t)(m.Lab.Lab(m.ctx, append(publish, flags...)...))
 	return next
 }
 

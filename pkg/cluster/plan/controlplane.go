@@ -119,7 +119,9 @@ func (r *reading) isDowngrade(t *target) bool { return r.newerAPIServer(t) != ni
 // none.
 func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
 	servers := r.notOnWorkers(r.ownAPIServers(t))
-	i := slices.IndexFunc(servers, func(pod fleet.StaticPod) bool { return t.to.Less(parsed(pod.Version)) })
+	i := slices.IndexFunc(servers, func(pod fleet.StaticPod) bool {
+		return t.to.Less(parsed(pod.Version)) && !t.leavesNewer(parsed(pod.Version))
+	})
 	if i < 0 || !known(t.to) || t.back {
 		return nil
 	}

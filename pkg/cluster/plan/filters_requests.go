@@ -43,10 +43,30 @@ func (t *target) requests(n *node) bool {
 func notRequested(c *cluster, n *node) fleet.Hold { return c.target.requestHold(n) }
 
 func (t *target) requestHold(n *node) fleet.Hold {
-	if t.requests(n) {
-		return fleet.Hold{}
+	switch {
+	case !t.requests(n):
+		return nobodyAsks
+	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited):
+		message := fmt.Sprintf("Cluster API is to bring this control plane to %s, which reboots it: out of service before that, its machine might be replaced", t.awaited)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: message}
 	}
-	return nobodyAsks
+	return fleet.Hold{}
+}
+
+// awaited returns the newest version that an upgrade is to bring nodes to by Cluster API's requests, if t
+// needs no request itself. A control plane that KubeadmControlPlane finds to be outdated and not healthy is
+// deleted without a question (Cluster API 1.14, kubeadmcontrolplane/scale.go).
+func (r *reading) awaited(t *target) (to version.Version) {
+	if !t.kubeletsOnly() || !ByRequest(r.snapshot.Policy) {
+		return to
+	}
+	for i := range r.snapshot.Upgrades {
+		u := &r.snapshot.Upgrades[i]
+		if v := parsed(u.Spec.Version); known(v) && u.Status.Outcome == "" && u.DeletionTimestamp == nil && TypeOf(u) != v1alpha1.TypeRollback && to.Less(v) {
+			to = v
+		}
+	}
+	return to
 }
 
 // inOneTurn reports whether the node runs kubeadm for its control plane and gets its kubelet in one

@@ -70,7 +70,7 @@ func (t *target) remaining(r *reading) []*node {
 		if n.ControlPlane && !t.kubeadmDone(n) {
 			components = append(components, n)
 		}
-		if n.ControlPlane && !HoldLabelGate(n.Labels).Holds() {
+		if n.ControlPlane && !HoldLabelGate(n.Labels).Holds() && !t.requestHold(n).Holds() {
 			nodes = append(nodes, n)
 		}
 	}
@@ -127,7 +127,7 @@ func (t *target) leaveBehind(r *reading) {
 
 // yield marks as stuck the upgrades that have yielded to the one that nodes are planned for: an upgrade of
 // the queue, or late. They stay stuck until that one has ended, people hold it, or it is a Reboot that is
-// stuck. A node forgets why it cannot stage an image when it is planned for another upgrade, so they seem to
+// stuck, or one in which Cluster API asks for no node. A node forgets why it cannot stage an image when it is planned for another upgrade, so they seem to
 // be able to proceed, and each change of the upgrade has every node stage another image.
 func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 	i := slices.IndexFunc(q.targets, func(t *target) bool { return t.assigned(r) })
@@ -136,7 +136,7 @@ func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 		if !late.assigned(r) || !late.hasWork(r) || late.cannotProceed(r, wake) {
 			return
 		}
-	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), q.targets[i].reboot && stuck[i]:
+	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), (q.targets[i].reboot || q.targets[i].byRequest) && stuck[i]:
 		return
 	}
 	for j, t := range q.targets {

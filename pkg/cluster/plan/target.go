@@ -21,6 +21,7 @@ type target struct {
 	reboot                   bool            // its type is Reboot
 	back                     bool            // its type is Rollback
 	byRequest                bool            // Cluster API decides which nodes begin
+	awaited                  version.Version // Cluster API is to bring control planes to it first; zero: to none
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
@@ -35,6 +36,7 @@ func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	t := &target{ClusterUpgrade: u, to: parsed(u.Spec.Version)}
 	t.reboot, t.back = TypeOf(u) == v1alpha1.TypeReboot, TypeOf(u) == v1alpha1.TypeRollback
 	t.byRequest = !t.kubeletsOnly() && ByRequest(r.snapshot.Policy)
+	t.awaited = r.awaited(t)
 	t.takenBackBy = r.takenBackBy(t)
 	var err error
 	if t.selector, err = readSelector(u.Spec.NodeSelector); err != nil {
@@ -269,7 +271,7 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 	}
 	for _, pod := range r.ownAPIServers(t) {
 		v, err := version.Parse(pod.Version)
-		if err == nil {
+		if err == nil && !t.leavesNewer(v) {
 			err = version.CheckStep(v, t.to)
 		}
 		if err != nil {
@@ -277,6 +279,12 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 		}
 	}
 	return fleet.Hold{}
+}
+
+// leavesNewer reports whether the upgrade leaves a newer apiserver as it is: Cluster API may bring workers to
+// an older patch than it has brought control planes to.
+func (t *target) leavesNewer(apiServer version.Version) bool {
+	return t.byRequest && t.to.SameLine(apiServer) && t.to.Less(apiServer)
 }
 
 // apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an

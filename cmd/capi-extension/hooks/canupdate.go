@@ -89,8 +89,11 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 	}
 	// A node that has the version needs no upgrade.
 	verdict, node, err := look(ctx, cluster, machine, step.To, nil)
-	if err != nil || verdict.State == progress.Done {
+	switch {
+	case err != nil || verdict.State == progress.Done || verdict.State == progress.AtWork:
 		return err
+	case !needsUpgrade(verdict):
+		return refuse("%s", verdict.Message)
 	}
 	upgrade, err := cluster.Ensure(ctx, step.To)
 	if err != nil {

@@ -124,6 +124,12 @@ func checkVersion(owner management.Owner, to version.Version) error {
 	return nil
 }
 
+// needsUpgrade reports whether a node needs a ClusterUpgrade to go on, as far as a look without one shows. One
+// that is at work, has the version or can have none does not.
+func needsUpgrade(v progress.Verdict) bool {
+	return v.Reason == v1alpha1.ReasonNoUpgrade || v.State == progress.Stopped
+}
+
 // look reads how far a node is. upgrade may be nil.
 func look(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine, to version.Version, upgrade *v1alpha1.ClusterUpgrade) (progress.Verdict, *v1alpha1.RequestedNode, error) {
 	name := machine.Status.NodeRef.Name
@@ -141,6 +147,12 @@ func look(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Mach
 	if err != nil {
 		return progress.Verdict{}, nil, err
 	}
-	verdict := progress.Of(progress.Facts{To: to, ControlPlane: management.OnControlPlane(machine), Node: node, NodeUpgrade: order, Upgrade: upgrade})
+	facts := progress.Facts{To: to, ControlPlane: management.OnControlPlane(machine), Node: node, NodeUpgrade: order, Upgrade: upgrade}
+	if upgrade != nil {
+		if facts.Others, err = cluster.Upgrades(ctx); err != nil {
+			return progress.Verdict{}, nil, err
+		}
+	}
+	verdict := progress.Of(facts)
 	return verdict, &v1alpha1.RequestedNode{Name: node.Name, UID: string(node.UID)}, nil
 }

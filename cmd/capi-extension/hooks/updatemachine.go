@@ -85,7 +85,7 @@ func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine, to 
 	if verdict.State == progress.Done {
 		return verdict, e.finish(ctx, cluster, machine, node)
 	}
-	if refused := e.mayStart(ctx, cluster, machine); refused != nil {
+	if refused := e.mayStart(ctx, cluster, machine); refused != nil || !needsUpgrade(verdict) {
 		return verdict, refused
 	}
 	upgrade, err := cluster.Ensure(ctx, to)
@@ -142,7 +142,8 @@ func (e *Extension) finish(ctx context.Context, cluster workload.Cluster, machin
 // Abandon takes back everything that was asked for a Machine.
 func (e *Extension) Abandon(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine) error {
 	if name := machine.Status.NodeRef.Name; name != "" {
-		if _, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool { return n.Name == name }); err != nil {
+		_, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool { return n.Name == name })
+		if client.IgnoreNotFound(err) != nil { // without our objects, nobody is asked for
 			return err
 		}
 	}

@@ -193,6 +193,21 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
+// TestNodeHasTheVersion asks about a node that has the version and is out of service: no upgrade is made for it,
+// which would end at once, again and again.
+func TestNodeHasTheVersion(t *testing.T) {
+	w := newWorld(t)
+	w.start(cp1)
+	w.upgradeNode("cp1")
+	w.changeNode("cp1", func(n *corev1.Node, _ *v1alpha1.NodeUpgrade) { n.Spec.Unschedulable = true })
+	for range 2 {
+		wantsRetry(t, w.updateMachine(ofControlPlane), "cp1 waits: the node has v1.34.4 and is cordoned: uncordon it")
+	}
+	if got := w.upgrades(); len(got) > 0 {
+		t.Errorf("upgrades are made: %v", got)
+	}
+}
+
 func TestForeignMarkStays(t *testing.T) {
 	w := newWorld(t)
 	w.start(w1)

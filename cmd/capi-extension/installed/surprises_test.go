@@ -31,6 +31,8 @@ func TestSurprises(t *testing.T) {
 		{"cp-both-at-once", controlPlane, "", `{"spec":{"version":"v1.34.4","replicas":1}}`, "with fewer than three replicas"},
 		{"cp-wanted", controlPlane, `{"metadata":{"annotations":{"kubectl-upgrade.dev/on-uncovered":"Replace"}},"spec":{"replicas":1}}`, kcpVersion, ""},
 		{"cp-stop", controlPlane, `{"metadata":{"annotations":{"kubectl-upgrade.dev/on-uncovered":"Stop"}},"spec":{"replicas":1}}`, kcpVersion, "with fewer than three replicas"},
+		{"cp-template", controlPlane, "", `{"spec":{"machineTemplate":{"spec":{"infrastructureRef":{"name":"another"}}}}}`, "another spec.machineTemplate.spec.infrastructureRef"},
+		{"cp-template-wanted", controlPlane, `{"metadata":{"annotations":{"kubectl-upgrade.dev/on-uncovered":"Replace"}}}`, `{"spec":{"machineTemplate":{"spec":{"infrastructureRef":{"name":"another"}}}}}`, ""},
 		{"cp-other-change", controlPlane, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":3}}`, ""},
 
 		{"md-ready", deployment, "", mdVersion, ""},

@@ -40,6 +40,8 @@ type Facts struct {
 	NodeUpgrade *v1alpha1.NodeUpgrade
 	// Upgrade is the ClusterUpgrade to the version. Nil: there is none yet.
 	Upgrade *v1alpha1.ClusterUpgrade
+	// Others are the other ClusterUpgrades.
+	Others []v1alpha1.ClusterUpgrade
 }
 
 // Verdict is how far a node is, why, and a sentence about it that begins with its name. The sentence
@@ -108,7 +110,11 @@ func (f Facts) beforeWork() Verdict {
 	case f.Upgrade == nil:
 		return waits(v1alpha1.ReasonNoUpgrade, "there is no ClusterUpgrade to "+f.To.String()+" yet")
 	case n.Spec.Upgrade == nil || n.Spec.Upgrade.UID != string(f.Upgrade.UID):
-		// The node has no order for this upgrade: another one is active, or this one cannot begin.
+		// The node has no order for this upgrade: another one is active, or this one cannot begin. One in which
+		// nobody is asked for makes way as soon as a node of this one is.
+		if reason, _ := f.Upgrade.Status.Explain(); reason == v1alpha1.ReasonQueued && f.asksNobody() {
+			return Verdict{Next, v1alpha1.ReasonNotRequested, "waits for nothing but Cluster API"}
+		}
 		if reason, why := f.Upgrade.Status.Explain(); reason != "" && f.Upgrade.Status.ObservedGeneration >= 0 {
 			return waits(reason, why)
 		}
@@ -123,6 +129,14 @@ func (f Facts) beforeWork() Verdict {
 	return waits(f.agents(v1alpha1.ReasonAwaitingRelease, "the coordinator has not decided about it yet"))
 }
 
+// asksNobody reports whether the upgrade that is active waits until Cluster API asks for a node.
+func (f Facts) asksNobody() bool {
+	return slices.ContainsFunc(f.Others, func(u v1alpha1.ClusterUpgrade) bool {
+		reason, _ := u.Status.Explain()
+		return u.Status.Outcome == "" && u.UID != f.Upgrade.UID && reason == v1alpha1.ReasonNotRequested
+	})
+}
+
 // agents returns what the node's agent says instead, if the node waits for the agent itself.
 func (f Facts) agents(reason v1alpha1.Reason, why string) (v1alpha1.Reason, string) {
 	if cause, message := f.NodeUpgrade.Status.Explain(); cause != "" && cause != v1alpha1.ReasonAwaitingRelease && cause != v1alpha1.ReasonUpToDate && message != "" {
@@ -133,6 +147,9 @@ func (f Facts) agents(reason v1alpha1.Reason, why string) (v1alpha1.Reason, stri
 
 func (f Facts) stopped() Verdict {
 	reason, why := f.NodeUpgrade.Status.Cause()
+	if of := f.NodeUpgrade.Status.Upgrade; f.Upgrade != nil && of != nil && of.UID != string(f.Upgrade.UID) {
+		return waits(reason, "it failed in upgrade "+of.Name+", and begins again in "+f.Upgrade.Name)
+	}
 	what := "failed"
 	if f.NodeUpgrade.Status.Step == v1alpha1.StepRolledBack {
 		what = "was returned to its former version"

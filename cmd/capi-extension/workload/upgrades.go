@@ -147,6 +147,10 @@ func (c Cluster) Ensure(ctx context.Context, to version.Version) (*v1alpha1.Clus
 	if found := Find(upgrades, to); found != nil {
 		return found, nil
 	}
+	if ended := lastEnded(upgrades, to); ended != nil && ended.Status.Outcome != v1alpha1.OutcomeSucceeded {
+		_, why := ended.Status.Explain()
+		return nil, &Problem{Cluster: c.Name, Message: fmt.Sprintf("ClusterUpgrade %s of cluster %s ended as %s: %s. Delete it to have another one made", ended.Name, c.Name, ended.Status.Outcome, why)}
+	}
 	u := &v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(upgrades, "capi-"+to.Name()), Labels: map[string]string{Label: LabelValue}},
 		Spec:       v1alpha1.ClusterUpgradeSpec{Version: to.String(), Reason: "Cluster API upgrades " + c.Name.String()},
@@ -160,6 +164,19 @@ func (c Cluster) Ensure(ctx context.Context, to version.Version) (*v1alpha1.Clus
 	return u, nil
 }
 
+// lastEnded returns the upgrade to a version that this program made, or a retry of it, that ended last. Nil:
+// there is none.
+func lastEnded(upgrades []v1alpha1.ClusterUpgrade, to version.Version) (last *v1alpha1.ClusterUpgrade) {
+	for i := range upgrades {
+		u := &upgrades[i]
+		ours := u.Spec.Version == to.String() && u.Status.CompletionTime != nil && u.DeletionTimestamp.IsZero() && Ours(upgrades, u)
+		if ours && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+			last = u
+		}
+	}
+	return last
+}
+
 // unusedName returns the name, or the name with the first number that no upgrade has: the upgrades to
 // the same version before have ended.
 func unusedName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
@@ -170,15 +187,24 @@ func unusedName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
 	return name
 }
 
+// mostRequested is the API's limit on requestedNodes.
+const mostRequested = 128
+
 // Request asks for a node in an upgrade.
 func (c Cluster) Request(ctx context.Context, upgrade string, node v1alpha1.RequestedNode) error {
-	return c.change(ctx, upgrade, func(nodes []v1alpha1.RequestedNode) []v1alpha1.RequestedNode {
+	full := false
+	err := c.change(ctx, upgrade, func(nodes []v1alpha1.RequestedNode) []v1alpha1.RequestedNode {
 		others := slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.RequestedNode) bool { return n.Name == node.Name && n.UID != node.UID })
-		if slices.Contains(others, node) {
+		full = len(others) >= mostRequested && !slices.Contains(others, node)
+		if slices.Contains(others, node) || full {
 			return others
 		}
 		return append(others, node)
 	})
+	if err == nil && full {
+		return &Problem{Cluster: c.Name, Message: fmt.Sprintf("%d nodes of cluster %s are asked for already", mostRequested, c.Name)}
+	}
+	return err
 }
 
 // Withdraw takes back the request for nodes in all upgrades of this program that have not ended. It

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -97,6 +98,47 @@ func TestEnsure(t *testing.T) {
 	}
 	if got, want := names(t, c), []string{"capi-v1.34.4", "capi-v1.34.4-2", "capi-v1.34.4-3"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestEnsureAfterAFailure makes no upgrade again and again that ends at once.
+func TestEnsureAfterAFailure(t *testing.T) {
+	end := func(outcome v1alpha1.Outcome, minute int64) func(*v1alpha1.ClusterUpgrade) {
+		return func(u *v1alpha1.ClusterUpgrade) {
+			at := metav1.Unix(60*minute, 0)
+			u.Status.Outcome, u.Status.CompletionTime = outcome, &at
+			u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: "Skew", Message: "Kubernetes cannot be downgraded"}}
+		}
+	}
+	c := cluster(upgrade("capi-v1.34.4", 1, end(v1alpha1.OutcomeSucceeded, 1)), upgrade("capi-v1.34.4-2", 2, end(v1alpha1.OutcomeFailed, 2)))
+	want := "ClusterUpgrade capi-v1.34.4-2 of cluster machines/prod ended as Failed: Kubernetes cannot be downgraded. Delete it to have another one made"
+	for range 2 {
+		if u, err := c.Ensure(t.Context(), target); err == nil || err.Error() != want {
+			t.Errorf("got %v, %v, want %q", u, err, want)
+		}
+	}
+	c = cluster(upgrade("capi-v1.34.4", 1, end(v1alpha1.OutcomeFailed, 1)), upgrade("retry", 2, persons, retries("capi-v1.34.4"), end(v1alpha1.OutcomeSucceeded, 2)))
+	if u, err := c.Ensure(t.Context(), target); err != nil || u.Name != "capi-v1.34.4-2" {
+		t.Errorf("after a retry that succeeded: got %v, %v", u, err)
+	}
+}
+
+// TestRequestsHaveALimit checks what is said when the API's limit is reached.
+func TestRequestsHaveALimit(t *testing.T) {
+	full := upgrade("a", 1)
+	for i := range mostRequested {
+		full.Spec.RequestedNodes = append(full.Spec.RequestedNodes, v1alpha1.RequestedNode{Name: fmt.Sprint("n", i), UID: "1"})
+	}
+	c := cluster(full)
+	if err := c.Request(t.Context(), "a", v1alpha1.RequestedNode{Name: "n1", UID: "1"}); err != nil {
+		t.Errorf("one that is asked for already: got %v", err)
+	}
+	want := "128 nodes of cluster machines/prod are asked for already"
+	if err := c.Request(t.Context(), "a", v1alpha1.RequestedNode{Name: "w", UID: "1"}); err == nil || err.Error() != want {
+		t.Errorf("one more: got %v, want %q", err, want)
+	}
+	if got := len(nodes(t, c, "a")); got != mostRequested {
+		t.Errorf("got %d nodes", got)
 	}
 }
 

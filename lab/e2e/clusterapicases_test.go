@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -76,11 +77,23 @@ func (m *managed) windowCloses(t *testing.T) {
 	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
 	m.apply(t, scenario.ClosedSchedule(time.Now()))
-	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.reached(first, next) })
 	m.awaitUpdating(t, 5*time.Minute, "window")
 	m.checkNothingBegins(t, time.Minute)
 	m.apply(t, scenario.OpenSchedule)
 	m.awaitWanted(t, 20*time.Minute)
+}
+
+// reached returns an error unless a node has the version, and rests.
+func (m *managed) reached(name, version string) error {
+	node, err := m.ours.NodeUpgrades.Get(m.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if node.Status.Step != v1alpha1.StepIdle || node.Status.Versions.Kubelet != version {
+		return errors.New(describe(*node))
+	}
+	return nil
 }
 
 // awaitBegun waits until a node is past its last check, and returns its name.
@@ -152,7 +165,7 @@ func (m *managed) extensionGone(t *testing.T) {
 	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
 	m.stopExtension()
-	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.reached(first, next) })
 	time.Sleep(3 * time.Minute)
 	m.startExtension(t)
 	m.awaitWanted(t, 20*time.Minute)
@@ -164,7 +177,7 @@ func (m *managed) managementGone(t *testing.T) {
 	m.setWorkers(t, next)
 	first := m.awaitBegun(t)
 	m.must(t)(m.Lab.Lab(m.ctx, "stop-management"))
-	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.done(first) })
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.reached(first, next) })
 	time.Sleep(time.Minute)
 	m.must(t)(m.Lab.Lab(m.ctx, "up"))
 	m.awaitWanted(t, 20*time.Minute)

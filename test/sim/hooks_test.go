@@ -258,12 +258,13 @@ func (w *world) checkHooks(a *agentProgram) {
 			return
 		}
 	}
+	continues := w.script.HooksContinue>>1&1 == 1
 	switch job := w.hooked.set[n.uid]; {
 	case job == "":
 		if !w.refusedJob(n) {
 			w.broken("hook", "%s takes a slot, and hook %s has not run", n.name, setHook)
 		}
-	case !w.hooked.passed[job] && w.api.objects[jobKey(job)] != nil && !(w.isOverdue(job) && w.script.HooksContinue>>1&1 == 1):
+	case !w.hooked.passed[job] && w.api.objects[jobKey(job)] != nil && (!continues || !w.isOverdue(job)):
 		w.broken("hook", "%s takes a slot, and hook %s has not ended (%s)", n.name, setHook, job)
 	}
 }

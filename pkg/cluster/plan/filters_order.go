@@ -133,10 +133,11 @@ func apiServerTooOld(s *survey, n *node) fleet.Hold {
 	if s.cluster.target.kubeletsOnly() { // a kubelet that goes back is older than before
 		return fleet.Hold{}
 	}
+	ownFirst := s.cluster.target.byRequest && n.ControlPlane
 	servers := []version.Version{s.cluster.target.to}
 	for _, pod := range s.cluster.apiServers {
 		v, err := version.Parse(pod.Version)
-		if err == nil && !s.pass1 && !(s.cluster.target.byRequest && n.ControlPlane) {
+		if err == nil && !s.pass1 && !ownFirst {
 			err = version.CheckKubelet(s.cluster.target.to, v)
 		}
 		if err != nil {

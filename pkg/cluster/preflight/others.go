@@ -125,7 +125,7 @@ func (c *checker) checkOthers() {
 	c.warnOfNodes("sysupdate-timer", refreshed, "systemd-sysupdate-notify-sysext.socket is enabled on %[1]s: each run of systemd-sysupdate merges all system extensions anew, also in the middle of an upgrade: %[2]s.")
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
 	if c.Policy.VersionsFrom == v1alpha1.VersionsFromClusterAPI && c.kubeadm {
-		c.warnOfNodes("cluster-api", others, "Cluster API decides on versions, and has no Machine for %[1]s (%[2]s): it never asks for it.")
+		c.warnOfNodes("cluster-api", others, "Cluster API decides on versions, and never asks for %[1]s without a Machine (%[2]s).")
 	} else {
 		c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
 	}

@@ -109,7 +109,8 @@ func (c *checker) apiServers() map[version.Version][]string {
 func (c *checker) checkAPIServers(servers map[version.Version][]string) {
 	var others []version.Version
 	for _, v := range slices.SortedFunc(maps.Keys(servers), version.Version.Compare) {
-		if c.kubeadm {
+		leftNewer := c.byRequest() && c.to.SameLine(v) && c.to.Less(v) // Cluster API may bring workers to an older patch
+		if c.kubeadm && !leftNewer {
 			c.refused(version.CheckStep(v, c.to), v1alpha1.Finding{}, fmt.Sprintf("The kube-apiserver on %s", names(servers[v])))
 		}
 		if v != c.to {
@@ -162,7 +163,7 @@ func (c *checker) checkKubelets(servers []version.Version) {
 		f, who := v1alpha1.Finding{Object: n.object()}, "Node "+n.name
 		var newer, older error
 		if len(servers) > 0 {
-			newer = version.CheckKubelet(n.kubelet, servers[0])
+			newer = version.CheckKubelet(n.kubelet, c.oldestFor(n, servers))
 		}
 		if c.kubeadm {
 			older = version.CheckKubelet(n.kubelet, c.to)
@@ -184,6 +185,25 @@ func (c *checker) checkKubelets(servers []version.Version) {
 			c.refused(version.CheckStep(n.kubelet, c.to), f, who)
 		}
 	}
+}
+
+// byRequest reports whether Cluster API decides on versions.
+func (c *checker) byRequest() bool {
+	return c.Policy.VersionsFrom == v1alpha1.VersionsFromClusterAPI
+}
+
+// oldestFor returns the oldest apiserver that the node's kubelet may talk to: on a control plane that Cluster API
+// upgrades, only its own, if its kubeconfig says so.
+func (c *checker) oldestFor(n *node, servers []version.Version) version.Version {
+	if !c.byRequest() || n.facts == nil || !n.facts.OwnAPIServer {
+		return servers[0]
+	}
+	for _, pod := range c.static {
+		if pod.component == apiServer && pod.node == n.name && pod.versionError == nil {
+			return pod.version
+		}
+	}
+	return servers[0]
 }
 
 // behind reports whether a kubelet is of an older minor than every apiserver. What

@@ -58,6 +58,19 @@ func versionScenes() []scene {
 		}, want: []string{"Warn unsupported"}},
 		{check: "version-kubelet-skew", name: "a kubelet newer than an apiserver", alter: kubelet("worker-2", "v1.35.4"),
 			want: []string{"Block version-kubelet-skew Node/worker-2"}},
+		{check: "version-kubelet-skew", name: "by Cluster API's request, beside older apiservers", alter: func(f *preflight.Facts) {
+			f.Policy.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+			f.Upgrade.Spec.Version = "v1.35.4"
+			servers("v1.35.4", "v1.34.3", "v1.34.3")(f)
+			kubelet("cp-1", "v1.35.4")(f)
+			facts(f, "cp-1").OwnAPIServer = true
+		}, want: []string{"Warn cluster-api"}},
+		{check: "version-kubelet-skew", name: "the same through a load balancer", alter: func(f *preflight.Facts) {
+			f.Policy.VersionsFrom = v1alpha1.VersionsFromClusterAPI
+			f.Upgrade.Spec.Version = "v1.35.4"
+			servers("v1.35.4", "v1.34.3", "v1.34.3")(f)
+			kubelet("cp-1", "v1.35.4")(f)
+		}, want: []string{"Block version-kubelet-skew Node/cp-1", "Warn cluster-api"}},
 		{check: "version-kubelet-skew", name: "a kubelet a patch newer", alter: kubelet("worker-2", "v1.34.5")},
 		{check: "version-apiservers", name: "another patch", alter: servers("v1.34.4", "v1.34.3"),
 			want: []string{"Warn version-apiservers"}},

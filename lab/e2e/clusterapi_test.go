@@ -43,7 +43,7 @@ type capiCase struct {
 	name string
 	what string // for the page
 	run  func(*managed, *testing.T)
-	// replaces is true for what Cluster API does without asking.
+	// replaces reports whether Cluster API replaces machines in the case, without asking.
 	replaces bool
 }
 

@@ -48,18 +48,23 @@ func (e *Extension) canUpdateMachine(ctx context.Context, request *runtimehooksv
 		return cover.Answer{}, err
 	}
 	answer, err := e.controlPlaneMachine(ctx, request, &machine, owner)
-	switch {
-	case !first:
-	case err == nil:
-		e.Remember(owner, nil)
-	default:
-		e.tellRefused(ctx, err, &machine, owner)
-		e.Remember(owner, func(ctx context.Context) error {
+	if first {
+		e.keep(ctx, err, &machine, owner, func(ctx context.Context) error {
 			_, err := e.canUpdateMachine(ctx, request, false)
 			return err
 		})
 	}
 	return answer, err
+}
+
+// keep remembers the question of an owner whose answer is Failure, and tells why. Another answer ends that.
+func (e *Extension) keep(ctx context.Context, err error, about client.Object, owner management.Owner, again func(context.Context) error) {
+	if err == nil {
+		e.Remember(owner, nil)
+		return
+	}
+	e.tellRefused(ctx, err, about, owner)
+	e.Remember(owner, again)
 }
 
 func (e *Extension) controlPlaneMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, machine *clusterv1.Machine, owner management.Owner) (cover.Answer, error) {

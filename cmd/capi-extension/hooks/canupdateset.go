@@ -43,13 +43,8 @@ func (e *Extension) canUpdateMachineSet(ctx context.Context, request *runtimehoo
 		return cover.Answer{}, err
 	}
 	answer, err := e.machineSet(ctx, request, &set, owner)
-	switch {
-	case !first:
-	case err == nil:
-		e.Remember(owner, nil)
-	default:
-		e.tellRefused(ctx, err, &set, owner)
-		e.Remember(owner, func(ctx context.Context) error {
+	if first {
+		e.keep(ctx, err, &set, owner, func(ctx context.Context) error {
 			_, err := e.canUpdateMachineSet(ctx, request, false)
 			return err
 		})

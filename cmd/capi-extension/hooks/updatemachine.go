@@ -143,7 +143,7 @@ func (e *Extension) finish(ctx context.Context, cluster workload.Cluster, machin
 func (e *Extension) Abandon(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine) error {
 	if name := machine.Status.NodeRef.Name; name != "" {
 		_, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool { return n.Name == name })
-		if client.IgnoreNotFound(err) != nil { // without our objects, nobody is asked for
+		if client.IgnoreNotFound(err) != nil { // without our objects, no node is asked for
 			return err
 		}
 	}

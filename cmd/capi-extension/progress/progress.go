@@ -111,8 +111,8 @@ func (f Facts) beforeWork() Verdict {
 		return waits(v1alpha1.ReasonNoUpgrade, "there is no ClusterUpgrade to "+f.To.String()+" yet")
 	case n.Spec.Upgrade == nil || n.Spec.Upgrade.UID != string(f.Upgrade.UID):
 		// The node has no order for this upgrade: another one is active, or this one cannot begin. One in which
-		// nobody is asked for makes way as soon as a node of this one is.
-		if reason, _ := f.Upgrade.Status.Explain(); reason == v1alpha1.ReasonQueued && f.asksNobody() {
+		// no node is asked for makes way as soon as a node of this one is.
+		if reason, _ := f.Upgrade.Status.Explain(); reason == v1alpha1.ReasonQueued && f.asksForNone() {
 			return Verdict{Next, v1alpha1.ReasonNotRequested, "waits for nothing but Cluster API"}
 		}
 		if reason, why := f.Upgrade.Status.Explain(); reason != "" && f.Upgrade.Status.ObservedGeneration >= 0 {
@@ -129,8 +129,8 @@ func (f Facts) beforeWork() Verdict {
 	return waits(f.agents(v1alpha1.ReasonAwaitingRelease, "the coordinator has not decided about it yet"))
 }
 
-// asksNobody reports whether the upgrade that is active waits until Cluster API asks for a node.
-func (f Facts) asksNobody() bool {
+// asksForNone reports whether the upgrade that is active waits until Cluster API asks for a node.
+func (f Facts) asksForNone() bool {
 	return slices.ContainsFunc(f.Others, func(u v1alpha1.ClusterUpgrade) bool {
 		reason, _ := u.Status.Explain()
 		return u.Status.Outcome == "" && u.UID != f.Upgrade.UID && reason == v1alpha1.ReasonNotRequested

@@ -84,7 +84,7 @@ func TestOf(t *testing.T) {
 		{"not managed", all(hold(v1alpha1.ReasonObserved, "spec.mode is Observe"), func(f *Facts) { f.NodeUpgrade.Spec.Managed = false }), Verdict{Waits, v1alpha1.ReasonObserved, "cp1 waits: spec.mode is Observe"}},
 		{"no upgrade yet", func(f *Facts) { f.Upgrade = nil }, Verdict{Waits, v1alpha1.ReasonNoUpgrade, "cp1 waits: there is no ClusterUpgrade to v1.34.4 yet"}},
 		{"another upgrade is active", func(f *Facts) { f.NodeUpgrade.Spec.Upgrade.UID = "other" }, Verdict{Waits, v1alpha1.ReasonQueued, "cp1 waits for upgrade os"}},
-		{"another upgrade is active, and asks for nobody", func(f *Facts) {
+		{"another upgrade is active, and asks for no node", func(f *Facts) {
 			f.NodeUpgrade.Spec.Upgrade.UID = "other"
 			other := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "capi-v1.34.3", UID: "other"}}
 			other.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: string(v1alpha1.ReasonNotRequested)}}

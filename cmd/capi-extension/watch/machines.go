@@ -165,5 +165,5 @@ func (m *Machines) withdraw(ctx context.Context, left departure) error {
 	if len(upgrades) > 0 {
 		m.Log.InfoContext(ctx, "a node is no longer asked for", "machine", left.machine.String(), "cluster", left.cluster.String(), "node", left.node)
 	}
-	return client.IgnoreNotFound(err) // without our objects, nobody is asked for
+	return client.IgnoreNotFound(err) // without our objects, no node is asked for
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Sweep takes back what was asked for Machines that were deleted while no replica ran, and deletes
-// upgrades to versions that nobody wants any more.
+// upgrades to versions that no object has any more.
 type Sweep struct {
 	Management client.Reader
 	Open       func(context.Context, types.NamespacedName) (workload.Cluster, error)
@@ -94,7 +94,7 @@ func (s *Sweep) sweep(ctx context.Context, name types.NamespacedName) error {
 	return s.deleteUnwanted(ctx, cluster, &live)
 }
 
-// deleteUnwanted deletes the upgrades that no node has begun and whose version nobody wants: the change
+// deleteUnwanted deletes the upgrades that no node has begun and whose version no object has: the change
 // that asked for it was taken back.
 func (s *Sweep) deleteUnwanted(ctx context.Context, cluster workload.Cluster, live *clusterv1.Cluster) error {
 	owners, err := management.Owners(ctx, s.Management, cluster.Name)

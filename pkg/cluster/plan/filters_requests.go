@@ -26,11 +26,11 @@ func RequestGate(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgrade
 	if !ByRequest(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
 		return fleet.Hold{}
 	}
-	return nobodyAsks
+	return notRequestedHold
 }
 
-// nobodyAsks is the hold of a node that Cluster API does not ask for.
-var nobodyAsks = fleet.Hold{
+// notRequestedHold is the hold of a node that Cluster API does not ask for.
+var notRequestedHold = fleet.Hold{
 	Reason: v1alpha1.ReasonNotRequested, Message: "Cluster API decides on versions here (versionsFrom of the UpgradePolicy), and has not asked for this node",
 }
 
@@ -45,7 +45,7 @@ func notRequested(c *cluster, n *node) fleet.Hold { return c.target.requestHold(
 func (t *target) requestHold(n *node) fleet.Hold {
 	switch {
 	case !t.requests(n):
-		return nobodyAsks
+		return notRequestedHold
 	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited):
 		message := fmt.Sprintf("Cluster API is to bring this control plane to %s, which reboots it: out of service before that, its machine might be replaced", t.awaited)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: message}

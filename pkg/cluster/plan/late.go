@@ -62,7 +62,7 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 // succeed would be created again and again; one that did not succeed is retried by a person.
 func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
 	if late.byRequest {
-		return nobodyAsks
+		return notRequestedHold
 	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
 		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)

@@ -163,7 +163,7 @@ type People struct {
 type Policy struct {
 	// Mode is Observe or Manage.
 	Mode v1alpha1.ManagementMode `json:"mode,omitempty"`
-	// VersionsFrom is who decides on versions. Empty: whoever creates ClusterUpgrades.
+	// VersionsFrom is who decides on versions. Empty: those who create ClusterUpgrades.
 	VersionsFrom v1alpha1.VersionsFrom       `json:"versionsFrom,omitempty"`
 	Automatic    []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
 	// Version is the one that new nodes are upgraded to.

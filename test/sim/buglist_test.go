@@ -219,7 +219,7 @@ var bugs = []bug{
 		{"pkg/cluster/hook/keeper.go", "if uid, runs := running(policy)[run.Job]; !runs || uid != \"\" {", "if policy == nil {"},
 	}},
 	{"the hook after a node runs while the node may still begin", []edit{
-		{"pkg/cluster/plan/turns.go", "mayBegin := n.released() || n.lease != nil && !n.answered;", "mayBegin := n.Name == \"\";"},
+		{"pkg/cluster/plan/turns.go", "mayBegin := n.released() || n.silent() || n.lease != nil && !n.answered;", "mayBegin := n.Name == \"\";"},
 		{"pkg/cluster/plan/turns.go", "if !atWork || n.failed() || n.abandoned != nil {", "{"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{

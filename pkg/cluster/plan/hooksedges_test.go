@@ -151,3 +151,30 @@ func TestWhyAHookWaits(t *testing.T) {
 	s.HookJobs = map[string]fleet.HookJob{run.Job: {Problem: "the Jobs of hooks cannot be read: forbidden"}}
 	message("shows its log; the Jobs of hooks cannot be read: forbidden")
 }
+
+// TestNothingKnownOfANodeAtWork checks that the hook after a node waits until its agent reports again
+// when its NodeUpgrade and its Lease were deleted while it works, also if the node is not managed any more.
+func TestNothingKnownOfANodeAtWork(t *testing.T) {
+	for _, unmanaged := range []bool{false, true} {
+		s, play := newStory(t)
+		play("node w1 v1.34.3", "hook leave BeforeNode", "hook join AfterNode", "upgrade r type=Reboot ignore", "os w1 asks", "tick 8")
+		if s.NodeUpgrades[0].Status.Step.Info().Phase == v1alpha1.PhaseInService {
+			t.Fatalf("w1 has not begun: %s", s.NodeUpgrades[0].Status.Step)
+		}
+		at := s.NodeUpgrades[0]
+		s.NodeUpgrades, s.Nodes[0].SlotAnnotation = nil, ""
+		play("drop slot-0")
+		if unmanaged {
+			play("manage pool=none")
+		}
+		p := s.decide()
+		if len(p.HookTurns) != 1 || p.HookTurns[0].Outcome != "" {
+			t.Errorf("unmanaged %t: the turn has ended: %+v", unmanaged, p.HookTurns)
+		}
+		at.Spec, at.Status.Step = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone}, v1alpha1.StepWaiting
+		s.NodeUpgrades = append(s.NodeUpgrades, at)
+		if p = s.decide(); len(p.HookTurns) != 1 || p.HookTurns[0].Outcome != v1alpha1.TurnAborted {
+			t.Errorf("unmanaged %t: the turn has not ended: %+v", unmanaged, p.HookTurns)
+		}
+	}
+}

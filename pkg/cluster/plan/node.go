@@ -86,7 +86,13 @@ func (n *node) eligible() bool { return n.managed && n.abandoned == nil && !n.no
 // busy reports whether an upgrade has, or may have, taken the node out of service: it
 // has begun, has failed, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed() || n.marked() || n.holdsLease()
+	return n.began() || n.marked() || n.holdsLease()
+}
+
+// began reports whether the node's agent says that its attempt has begun, and has not ended or
+// has failed.
+func (n *node) began() bool {
+	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed()
 }
 
 // marked reports whether the Node's annotation names its own slot: the one reserved for

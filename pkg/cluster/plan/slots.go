@@ -195,15 +195,16 @@ func freedSlot(steps []v1alpha1.StepTime) bool {
 }
 
 // lostSlots returns the slots to restore, each with the node that took it. One that is held by
-// another node which has taken it too is left to that node, also if that node's NodeUpgrade was deleted
-// meanwhile, and only its Node says so. Of several, the one that is released goes on:
-// the others were abandoned, and do not begin to reboot without the slot.
+// another node which has taken it too is left to that node. That is so also if that node's order names
+// no slot: its NodeUpgrade was deleted meanwhile and only its Node says so, or it aborts an attempt of
+// an earlier upgrade. Of several, the one that is released goes on: the others were abandoned, and do not
+// begin to reboot without the slot.
 func (c *cluster) lostSlots() []LostSlot {
 	leases, took := c.slotsByName(), map[fleet.Owner]string{}
 	for _, n := range c.nodes {
 		if n.tookSlot {
 			took[n.Owner()] = n.spec.Slot
-		} else if n.silent() && n.holdsLease() && n.SlotAnnotation == n.lease.Name {
+		} else if atWork := n.silent() && n.marked() || n.spec.Slot == "" && n.began(); atWork && n.holdsLease() {
 			took[n.Owner()] = n.lease.Name
 		}
 	}

@@ -38,6 +38,8 @@ var everySign = []signs{
 	{name: "works on, and was abandoned", step: v1alpha1.StepRebooting, orders: true, agent: true},
 	{name: "frees it", step: v1alpha1.StepUnlocking, orders: true, goes: true, agent: true},
 	{name: "comes back without an order", step: v1alpha1.StepVerifying, agent: true},
+	{name: "failed in an earlier upgrade", step: v1alpha1.StepRolledBack, agent: true},
+	{name: "aborts the attempt of an earlier upgrade", step: v1alpha1.StepAborting, agent: true},
 	{name: "does not answer", agent: true},
 	{name: "has a new NodeUpgrade, and was drained", marks: true, agent: true},
 	{name: "has no agent"},
@@ -137,6 +139,9 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.silent() && n.SlotAnnotation == lost.Name {
 				t.Errorf("%s: %s is taken from %s, whose NodeUpgrade is new, and whose Node names that slot", what, lost.Name, n.Name)
 			}
+			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.spec.Slot == "" && n.began() {
+				t.Errorf("%s: %s is taken from %s, which has begun, and whose order names no slot", what, lost.Name, n.Name)
+			}
 			goes := func(n *node) bool { return n.tookSlot && n.spec.Slot == lost.Name && n.released() }
 			if slices.ContainsFunc(c.nodes, goes) && !goes(byName(c, lost.Owner.Node)) {
 				t.Errorf("%s: %s is restored for %s, which is not released, and another node that has taken it is", what, lost.Name, lost.Owner.Node)
@@ -159,7 +164,7 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 func checkMended(t *testing.T, what string, c *cluster, slot fleet.Slot) {
 	t.Helper()
 	took := func(n *node) bool {
-		return n.tookSlot && n.spec.Slot == slot.Name || n.silent() && n.SlotAnnotation == slot.Name && slot.Holder == n.Owner()
+		return n.tookSlot && n.spec.Slot == slot.Name || slot.Holder == n.Owner() && (n.silent() && n.SlotAnnotation == slot.Name || n.spec.Slot == "" && n.began())
 	}
 	taken := slices.ContainsFunc(c.nodes, took)
 	holder, reserved := byName(c, slot.Holder.Node), byName(c, slot.ReservedFor.Node)

@@ -20,7 +20,7 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 		return hold
 	}
 	if t := h.of(n); t != nil && t.Outcome == "" && a.isUsed(t, n, hold) {
-		switch mayBegin := n.released() || n.lease != nil && !n.answered; {
+		switch mayBegin := n.released() || n.silent() || n.lease != nil && !n.answered; {
 		case mayBegin && hold.Holds():
 			return hold
 		case mayBegin:
@@ -225,7 +225,7 @@ func (c *cluster) turnOutcome(n *node) v1alpha1.HookOutcome {
 		return v1alpha1.TurnRolledBack
 	case n.failed():
 		return v1alpha1.TurnFailed
-	case n.open || n.busy() || n.released():
+	case n.open || n.busy() || n.released() || n.silent(): // its NodeUpgrade and Lease may have been deleted while it works
 		return ""
 	case n.upToDate:
 		return v1alpha1.TurnSucceeded

@@ -21,10 +21,9 @@ import (
 // capiCases are the cases of TestClusterAPI, in the order in which they run. A control plane takes some
 // three minutes, most of which kubeadm waits for static pods: what workers can show, they do alone.
 var capiCases = []capiCase{
-	{name: "patch", what: "a patch by two fields, while a web service is asked", run: (*managed).patch},
+	{name: "patch", what: "a patch by two fields, asked for while no window is open; then one opens; a web service is asked all the time", run: (*managed).patch},
 	{name: "surprises-refused", what: "a version is asked for where Cluster API would replace machines without asking", run: (*managed).surprisesRefused},
 	{name: "uncovered", what: "more changes than the version, and is changed back", run: (*managed).uncovered},
-	{name: "closed-window", what: "a patch is asked for while no window is open; then one opens", run: (*managed).closedWindow},
 	{name: "window-closes", what: "a patch of the workers; the window closes after the first one has begun", run: (*managed).windowCloses},
 	{name: "extension-gone", what: "a patch of the workers; the extension is killed while the first one is being updated, and is away for three minutes", run: (*managed).extensionGone},
 	{name: "management-gone", what: "a patch of the workers; the management cluster is lost while the first one is being updated, and comes back after a minute", run: (*managed).managementGone},
@@ -33,19 +32,35 @@ var capiCases = []capiCase{
 	{name: "surprises-seen", what: "the same as in `surprises-refused` where it is annotated that machines may be replaced: Cluster API does not ask, and begins to; then it is changed back", run: (*managed).surprisesSeen, replaces: true},
 }
 
-// patch upgrades to the next released patch.
-func (m *managed) patch(t *testing.T) { m.upgrade(t, to) }
+// patch asks for the next released patch while no window is open. It checks that the KubeadmControlPlane
+// waits before it begins, and that all machines go on by themselves once a window opens.
+func (m *managed) patch(t *testing.T) {
+	now := m.wanted(t)
+	m.apply(t, scenario.ClosedSchedule(time.Now()))
+	m.ask(t, to)
+	m.awaitEvent(t, 5*time.Minute, "KubeadmControlPlane", "window")
+	m.staysAt(t, time.Minute, now)
+	m.apply(t, scenario.OpenSchedule)
+	m.awaitUpgraded(t, to)
+}
 
 // minor upgrades to the next minor.
-func (m *managed) minor(t *testing.T) { m.upgrade(t, minorTo) }
+func (m *managed) minor(t *testing.T) {
+	m.ask(t, minorTo)
+	m.awaitUpgraded(t, minorTo)
+}
 
-// upgrade upgrades by Cluster API: each node reboots once, and nothing is out of service longer than by
-// `kubectl upgrade apply`.
-func (m *managed) upgrade(t *testing.T, version string) {
+// ask asks Cluster API for a version of all machines.
+func (m *managed) ask(t *testing.T, version string) {
 	m.must(t)(m.Lab.Lab(m.ctx, "publish", version))
 	m.watchControlPlane(t)
-	began := time.Now()
 	m.setVersion(t, version)
+}
+
+// awaitUpgraded waits until all machines have the version that was asked for. Each node reboots once, and
+// nothing is out of service longer than by `kubectl upgrade apply`.
+func (m *managed) awaitUpgraded(t *testing.T, version string) {
+	began := time.Now()
 	m.awaitWanted(t, 25*time.Minute)
 	t.Logf("Cluster API upgraded %d machines to %s in %s", len(m.nodes), version, time.Since(began).Round(time.Second))
 	reboots := map[string]int{}
@@ -56,19 +71,6 @@ func (m *managed) upgrade(t *testing.T, version string) {
 	m.checkMinorStaticPods(t, version)
 	m.checkServed(t)
 	m.checkControlPlaneAnswered(t)
-}
-
-// closedWindow checks that a KubeadmControlPlane waits before it begins, and each worker's Machine
-// after that, and that both go on by themselves.
-func (m *managed) closedWindow(t *testing.T) {
-	now := m.wanted(t)
-	m.apply(t, scenario.ClosedSchedule(time.Now()))
-	next := m.nextPatch(t)
-	m.setVersion(t, next)
-	m.awaitEvent(t, 5*time.Minute, "KubeadmControlPlane", "window")
-	m.staysAt(t, time.Minute, now)
-	m.apply(t, scenario.OpenSchedule)
-	m.awaitWanted(t, 20*time.Minute)
 }
 
 // windowCloses checks that the machine that is being updated is finished, and that no other one begins.

@@ -111,6 +111,13 @@ func (n *node) reserved() bool {
 	return n.lease != nil && n.lease.Holder == fleet.Owner{} && !n.busy()
 }
 
+// endsFormerAttempt reports whether the node has not ended an attempt at an upgrade that its order does
+// not name any more. The order names no slot then, though the node has one.
+func (n *node) endsFormerAttempt() bool {
+	former := n.status.Upgrade != nil && (n.spec.Upgrade == nil || n.spec.Upgrade.UID != n.status.Upgrade.UID)
+	return former && n.began() && n.spec.Slot == ""
+}
+
 // oneAtATime reports whether the node uses only fleet.ControlPlaneSlot: by its label, or because
 // it runs a kube-apiserver or a member of etcd.
 func (n *node) oneAtATime() bool {

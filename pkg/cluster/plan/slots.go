@@ -204,7 +204,7 @@ func (c *cluster) lostSlots() []LostSlot {
 	for _, n := range c.nodes {
 		if n.tookSlot {
 			took[n.Owner()] = n.spec.Slot
-		} else if atWork := n.silent() && n.marked() || n.spec.Slot == "" && n.began(); atWork && n.holdsLease() {
+		} else if atWork := n.silent() && n.marked() || n.endsFormerAttempt(); atWork && n.holdsLease() {
 			took[n.Owner()] = n.lease.Name
 		}
 	}

@@ -24,6 +24,7 @@ type signs struct {
 	goes   bool // it is released
 	agent  bool // an agent has run there
 	stale  bool // its status answers an older order
+	former bool // its status is about an upgrade that its order does not name
 }
 
 var everySign = []signs{
@@ -38,8 +39,8 @@ var everySign = []signs{
 	{name: "works on, and was abandoned", step: v1alpha1.StepRebooting, orders: true, agent: true},
 	{name: "frees it", step: v1alpha1.StepUnlocking, orders: true, goes: true, agent: true},
 	{name: "comes back without an order", step: v1alpha1.StepVerifying, agent: true},
-	{name: "failed in an earlier upgrade", step: v1alpha1.StepRolledBack, agent: true},
-	{name: "aborts the attempt of an earlier upgrade", step: v1alpha1.StepAborting, agent: true},
+	{name: "failed in an earlier upgrade", step: v1alpha1.StepRolledBack, agent: true, former: true},
+	{name: "aborts the attempt of an earlier upgrade", step: v1alpha1.StepAborting, agent: true, former: true},
 	{name: "does not answer", agent: true},
 	{name: "has a new NodeUpgrade, and was drained", marks: true, agent: true},
 	{name: "has no agent"},
@@ -53,6 +54,9 @@ func signedNode(name string, s signs, slot string) (fleet.Node, v1alpha1.NodeUpg
 	u.Status.Step, u.Status.ObservedGeneration = s.step, 1
 	if s.stale {
 		u.Status.ObservedGeneration = 0
+	}
+	if s.former {
+		u.Status.Upgrade = &v1alpha1.UpgradeReference{Name: "former", UID: "former"}
 	}
 	if s.orders {
 		u.Spec.Slot = slot
@@ -139,8 +143,8 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.silent() && n.SlotAnnotation == lost.Name {
 				t.Errorf("%s: %s is taken from %s, whose NodeUpgrade is new, and whose Node names that slot", what, lost.Name, n.Name)
 			}
-			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.spec.Slot == "" && n.began() {
-				t.Errorf("%s: %s is taken from %s, which has begun, and whose order names no slot", what, lost.Name, n.Name)
+			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.status.Upgrade != nil {
+				t.Errorf("%s: %s is taken from %s, which has not ended its attempt at an earlier upgrade", what, lost.Name, n.Name)
 			}
 			goes := func(n *node) bool { return n.tookSlot && n.spec.Slot == lost.Name && n.released() }
 			if slices.ContainsFunc(c.nodes, goes) && !goes(byName(c, lost.Owner.Node)) {
@@ -164,7 +168,7 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 func checkMended(t *testing.T, what string, c *cluster, slot fleet.Slot) {
 	t.Helper()
 	took := func(n *node) bool {
-		return n.tookSlot && n.spec.Slot == slot.Name || slot.Holder == n.Owner() && (n.silent() && n.SlotAnnotation == slot.Name || n.spec.Slot == "" && n.began())
+		return n.tookSlot && n.spec.Slot == slot.Name || slot.Holder == n.Owner() && (n.silent() && n.SlotAnnotation == slot.Name || n.status.Upgrade != nil)
 	}
 	taken := slices.ContainsFunc(c.nodes, took)
 	holder, reserved := byName(c, slot.Holder.Node), byName(c, slot.ReservedFor.Node)

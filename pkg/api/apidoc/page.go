@@ -53,7 +53,7 @@ type definition struct {
 
 // generate returns the page, made of the CRDs below root.
 func generate(root string) ([]byte, error) {
-	w := writer{root: root, seen: map[string]string{}}
+	w := writer{root: root, seen: map[string]string{}, said: map[string]string{}}
 	t, err := template.New("api.md").Funcs(template.FuncMap{"fields": w.fields}).Parse(page)
 	if err != nil {
 		return nil, err
@@ -68,6 +68,7 @@ type writer struct {
 	root string
 	kind string            // of the table that is being written
 	seen map[string]string // by parts of a field: where they were written first
+	said map[string]string // by name and description of a field: where it was described first
 }
 
 // fields returns the table of what lies below a path such as spec, or of a kind's
@@ -112,7 +113,7 @@ func (w *writer) table(path string, s schema) []string {
 		if first != "" {
 			what += "; its fields as in " + first
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", here, what, meaning(name, field.Description)))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", here, what, w.meaning(name, here, field.Description)))
 		if first == "" && !slices.Contains(known, name) {
 			rows = append(rows, w.table(here, field)...)
 		}
@@ -180,9 +181,26 @@ func without(field schema, name string, rules []rule) schema {
 	return field
 }
 
-// meaning puts the description of a field onto one line of a table, without the field's own
+// longest is the longest description, in words, that the page repeats.
+const longest = 8
+
+// meaning returns the description of a field, or where the page describes a field of that name with the
+// same words.
+func (w *writer) meaning(name, path, description string) string {
+	text := oneLine(name, description)
+	if len(strings.Fields(text)) <= longest {
+		return text
+	}
+	if first := w.said[name+": "+text]; first != "" {
+		return "As " + strings.TrimSuffix(first, " of "+w.kind) + "."
+	}
+	w.said[name+": "+text] = fmt.Sprintf("`%s` of %s", path, w.kind)
+	return text
+}
+
+// oneLine puts the description of a field onto one line of a table, without the field's own
 // name and its verb.
-func meaning(name, description string) string {
+func oneLine(name, description string) string {
 	words := strings.Fields(description)
 	if len(words) > 2 && strings.EqualFold(words[0], name) && (words[1] == "is" || words[1] == "are") {
 		words = words[2:]

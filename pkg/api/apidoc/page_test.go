@@ -40,7 +40,7 @@ func TestRefusedValuesAreNotListed(t *testing.T) {
 }
 
 func TestUnknownPathIsAnError(t *testing.T) {
-	w := writer{root: filepath.Join("..", "..", ".."), seen: map[string]string{}}
+	w := writer{root: filepath.Join("..", "..", ".."), seen: map[string]string{}, said: map[string]string{}}
 	if _, err := w.fields("nodeupgrades", "spec.nonsense"); err == nil {
 		t.Error("got no error for a field that does not exist")
 	}

@@ -16,18 +16,16 @@ type AutomaticUpgrade struct {
 	MinAgeSeconds *int32 `json:"minAgeSeconds,omitempty"`
 	// NoticeSeconds is how long before its startTime an upgrade is created, and announced to
 	// notices. Windows and exclusions count after the startTime; a Reboot is created when a node
-	// could begin that much later. What was announced stays: a newer patch that appears
-	// meanwhile gets an upgrade and a notice time of its own, and goes afterwards. A version that
-	// is blocked meanwhile does not begin. Absent: zero, and nothing is announced.
+	// could begin that much later. A newer patch that appears meanwhile gets an upgrade and a
+	// notice time of its own, and goes afterwards. Absent: zero, and nothing is announced.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2592000
 	// +optional
 	NoticeSeconds *int32 `json:"noticeSeconds,omitempty"`
 	// MinIntervalSeconds is the least time from the end of an automatic upgrade of this type to
 	// the start of the next, by the ClusterUpgrades and UpgradeRecords that historyLimit keeps. Upgrades
-	// that people requested do not count, nor one that was superseded. Meanwhile a version
-	// stays available, and the condition AutomaticHeld says until when the next one waits; with
-	// noticeSeconds, it is announced before. Absent: zero.
+	// that people requested do not count, nor one that was superseded. Meanwhile the condition
+	// AutomaticHeld says until when the next one waits. Absent: zero.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional

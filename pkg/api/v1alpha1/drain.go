@@ -16,10 +16,8 @@ type Drain struct {
 
 	// VolumesDetachedSeconds is how long a node waits, after its pods have gone, until their
 	// CSI volumes are detached: a volume that is still attached when the node reboots may not
-	// be unmounted cleanly, and its pod cannot start elsewhere. Then onTimeout applies: with
-	// Abort the node goes back into service and retries later, with Delete it goes on.
-	// Volumes of pods that stay on the node, as those of DaemonSets, are not waited for.
-	// 0: it does not wait. A strategy's default: 0.
+	// be unmounted cleanly, and its pod cannot start elsewhere. Then onTimeout applies.
+	// Volumes of pods that stay on the node are not waited for. A strategy's default: 0.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional

@@ -84,10 +84,8 @@ type Pace struct {
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
 	// GuardSeconds is how long a node may take to become healthy after its image was
-	// activated: from the first start of its kubelet in the boot or after the soft reboot,
-	// or with method Restart from its restart.
-	// Then the guard on the node returns it to its former version. A strategy's
-	// default: 180.
+	// activated, from the kubelet's first start with it. Then the guard on the node returns
+	// it to its former version. A strategy's default: 180.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=1800
 	// +optional

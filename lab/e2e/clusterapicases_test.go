@@ -27,9 +27,10 @@ var capiCases = []capiCase{
 	{name: "window-closes", what: "a patch of the workers; the window closes after the first one has begun", run: (*managed).windowCloses},
 	{name: "extension-gone", what: "a patch of the workers; the extension is killed while the first one is being updated, and is away for three minutes", run: (*managed).extensionGone},
 	{name: "management-gone", what: "a patch of the workers; the management cluster is lost while the first one is being updated, and comes back after a minute", run: (*managed).managementGone},
+	{name: "paused", what: "a patch of the workers; the Cluster is paused while the first one is being updated, and is no longer after a minute", run: (*managed).paused},
 	{name: "bad-image", what: "a patch of the workers whose kubelet ends at once, beside a MachineHealthCheck that waits for 20 s; a good image is published, and the upgrade retried", run: (*managed).badImage},
 	{name: "minor", what: "a minor by two fields, while a web service is asked", run: (*managed).minor},
-	{name: "surprises-seen", what: "the same as in `surprises-refused` where it is annotated that machines may be replaced: Cluster API does not ask, and begins to; then it is changed back", run: (*managed).surprisesSeen, replaces: true},
+	{name: "surprises-seen", what: "the same as in `surprises-refused` where it is annotated that machines may be replaced: Cluster API begins to; then it is changed back", run: (*managed).surprisesSeen, replaces: true},
 }
 
 // patch asks for the next released patch while no window is open. It checks that the KubeadmControlPlane
@@ -183,6 +184,24 @@ func (m *managed) managementGone(t *testing.T) {
 	time.Sleep(time.Minute)
 	m.must(t)(m.Lab.Lab(m.ctx, "up"))
 	m.awaitWanted(t, 20*time.Minute)
+}
+
+// paused checks that the node that has begun is finished, and that no other begins while the Cluster is
+// paused.
+func (m *managed) paused(t *testing.T) {
+	next := m.nextPatch(t)
+	m.setWorkers(t, next)
+	first := m.awaitBegun(t)
+	m.pause(t, true)
+	m.eventually(t, 8*time.Minute, first+" is done", func() error { return m.reached(first, next) })
+	m.checkNothingBegins(t, time.Minute)
+	m.pause(t, false)
+	m.awaitWanted(t, 20*time.Minute)
+}
+
+func (m *managed) pause(t *testing.T, paused bool) {
+	t.Helper()
+	m.change(t, capiClusters, capi.ClusterName, func(o *unstructured.Unstructured) { set(o, paused, "spec", "paused") })
 }
 
 // badImage checks that the machine returns to its version, and that Cluster API shows why, until a

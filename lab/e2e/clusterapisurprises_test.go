@@ -104,7 +104,8 @@ func annotate(o *unstructured.Unstructured, name, value string) {
 	o.SetAnnotations(annotations)
 }
 
-// surprisesSeen shows that Cluster API does begin to replace machines without asking. The lab has no
+// surprisesSeen shows that Cluster API does begin to replace machines: those of a control plane without
+// asking, and those of workers although the extension answers that they can be updated. The lab has no
 // node for one more machine, so that none of those that there are is deleted before the change is
 // taken back.
 func (m *managed) surprisesSeen(t *testing.T) {
@@ -128,7 +129,7 @@ func (m *managed) surprisesSeen(t *testing.T) {
 			}
 			return nil
 		})
-		if after := m.questions(t); after != asked {
+		if after := m.questions(t); after != asked && !s.workers {
 			t.Errorf("%s: the extension was asked %d times", s.name, after-asked)
 		}
 		m.change(t, resource, name, func(o *unstructured.Unstructured) {
@@ -137,7 +138,7 @@ func (m *managed) surprisesSeen(t *testing.T) {
 		})
 		m.awaitWanted(t, 5*time.Minute)
 	}
-	m.said = "one more Machine, of which the extension was not asked"
+	m.said = "one more Machine: of the control plane without asking, of the workers although the extension said yes"
 }
 
 func (m *managed) machineNames(t *testing.T) []string {

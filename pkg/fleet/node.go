@@ -78,7 +78,11 @@ func SlotName(i int) string { return "slot-" + strconv.Itoa(i) }
 
 // SlotIndex returns the index in a slot's name, and false if it is not the name of a slot.
 func SlotIndex(name string) (int, bool) {
-	i, err := strconv.Atoi(strings.TrimPrefix(name, "slot-"))
+	digits, found := strings.CutPrefix(name, "slot-")
+	if !found {
+		return 0, false
+	}
+	i, err := strconv.Atoi(digits)
 	return i, err == nil && i >= 0 && name == SlotName(i)
 }
 

@@ -210,7 +210,9 @@ func (c *cluster) readWebhooks() webhooks {
 	w.all = c.reading.snapshot.Webhooks
 	lost := map[string]bool{}
 	for _, n := range c.nodes {
-		lost[n.Name] = n.losesBackends()
+		if n.losesBackends() {
+			lost[n.Name] = true
+		}
 	}
 	for i, one := range w.all {
 		for _, node := range one.Nodes {

@@ -132,17 +132,16 @@ func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
 // kubelet may create any pod on its own node, and its agent report any, so an etcd member there
 // must not count.
 func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
-	worker := map[string]bool{}
-	for _, n := range r.nodes {
-		worker[n.Name] = !n.labelled
-	}
-	var list []fleet.StaticPod
+	nodes := make(map[string]bool, len(pods))
 	for _, pod := range pods {
-		if !worker[pod.Node] {
-			list = append(list, pod)
+		nodes[pod.Node] = true
+	}
+	for _, n := range r.nodes {
+		if !n.labelled {
+			delete(nodes, n.Name)
 		}
 	}
-	return list
+	return slices.DeleteFunc(slices.Clone(pods), func(pod fleet.StaticPod) bool { return !nodes[pod.Node] })
 }
 
 // adoptEtcdSnapshot copies the first snapshot of etcd that a node took for the upgrade

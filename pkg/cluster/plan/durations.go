@@ -222,7 +222,9 @@ const maxUpgrades = 10
 func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []fleet.Node) samples {
 	isControlPlane := map[string]bool{}
 	for i := range nodes {
-		isControlPlane[nodes[i].Name] = nodes[i].ControlPlane
+		if nodes[i].ControlPlane {
+			isControlPlane[nodes[i].Name] = true
+		}
 	}
 	var all samples
 	for _, pieces := range lastSucceeded(records) {

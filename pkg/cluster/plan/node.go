@@ -29,7 +29,7 @@ type node struct {
 	labelled  bool                        // it has the control plane's label, which no node can give itself
 	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
 	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
-	mayKeep   func(slot string) bool      // MayKeepSlot, for a slot that a Lease says it holds
+	stored    *v1alpha1.NodeUpgrade       // has spec, status and abandoned
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
 	retryAt   *time.Time // when it retries after a failed attempt
@@ -100,6 +100,11 @@ func (n *node) began() bool {
 // own Node.
 func (n *node) marked() bool {
 	return n.SlotAnnotation != "" && (n.SlotAnnotation == n.spec.Slot || n.holdsLease() && n.SlotAnnotation == n.lease.Name)
+}
+
+// mayKeep is MayKeepSlot, for a slot that a Lease says the node holds.
+func (n *node) mayKeep(slot string) bool {
+	return MayKeepSlot(n.stored, n.facts != nil, n.SlotAnnotation, slot)
 }
 
 // holdsLease reports whether the node has taken its slot, according to the Lease.

@@ -61,9 +61,8 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 		n.facts = &inventory.NodeFacts
 	}
 	n.ControlPlane = n.facts.OnControlPlane(n.ControlPlane)
-	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
+	n.stored, n.spec, n.status, n.abandoned = u, &u.Spec, &u.Status, u.Abandoned
 	n.tookSlot = TookSlot(u, n.SlotAnnotation)
-	n.mayKeep = func(slot string) bool { return MayKeepSlot(u, n.facts != nil, n.SlotAnnotation, slot) }
 	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
 	n.readStatus(versions)
 }

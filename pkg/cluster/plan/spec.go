@@ -81,9 +81,9 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 }
 
 func imageFor(images []v1alpha1.Image, architecture string) *v1alpha1.Image {
-	for _, image := range images {
-		if image.Architecture == architecture {
-			return &image
+	for i := range images {
+		if images[i].Architecture == architecture {
+			return &images[i]
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestPatchReachesEveryNode(t *testing.T) {
 		{"the patch reaches every node", c.rollout},
 		{"every node is upgraded", func(t *testing.T) { c.checkUpgraded(t, "w2") }},
 		{"the remaining objects are small and complete", c.checkRemains},
-		{"each step is an event on the node", c.checkEvents},
+		{"what people want to read is an event on the node", c.checkEvents},
 		{"the promises held at every moment", c.checkPromises},
 		{"the web service answered every request", c.checkServed},
 	}

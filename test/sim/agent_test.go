@@ -52,7 +52,7 @@ func (w *world) startAgent(n *node) {
 	a.steps = agent.NewDriver(agent.Config{
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
 		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
-		Events: agent.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
+		Events: agent.RecorderTo(&w.recorded, n.name), Log: w.agentLog(n.name), Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
 	}, a.watchSlots)
 	stale := w.noise(4) == 0
 	own := func(name string, _ *stored) bool { return name == n.name }

@@ -27,7 +27,7 @@ var bugs = []bug{
 		{"pkg/cluster/coordinator/slots.go", "u.Spec.Slot == name && ", ""},
 	}},
 	{"a drain never asks the gate", []edit{
-		{"pkg/node/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn false\n", "case draining:\n\t\treturn false\n"},
+		{"pkg/node/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn nil\n", "case draining:\n\t\treturn nil\n"},
 		{"pkg/node/machine/draining.go", "if o.Gate == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
 	}},
 	{"a slot is freed under running work", []edit{

@@ -38,7 +38,7 @@ func (w *world) settled() bool {
 		case v1alpha1.PhaseStopped:
 			stopped = true
 		}
-		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version) && !w.followsReplaced(nu) && !notAskedFor(nu)
+		waits = waits || (nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting) && !w.isTakenBack(nu.Spec.Version) && !w.followsReplaced(nu) && !notAskedFor(nu) && !needsNewer(nu)
 		if (w.held(n) != "" || w.shows(n) || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}
@@ -81,6 +81,13 @@ func (w *world) followsReplaced(nu *v1alpha1.NodeUpgrade) bool {
 	return slices.ContainsFunc(w.upgrades(), func(u *v1alpha1.ClusterUpgrade) bool {
 		return string(u.UID) == nu.Spec.Upgrade.UID && u.Status.Outcome != "" && u.Status.Images[0].Digest != v1alpha1.DigestOf(w.digestOf(u.Spec.Version))
 	})
+}
+
+// needsNewer reports whether the node waits until a person requests a newer version than late nodes
+// follow: an apiserver is newer.
+func needsNewer(nu *v1alpha1.NodeUpgrade) bool {
+	reason, _ := nu.Status.Hold()
+	return reason == v1alpha1.ReasonSkew
 }
 
 func needsPerson(u *v1alpha1.ClusterUpgrade) bool {

@@ -86,8 +86,8 @@ func (w *world) inject(f fault) {
 	}
 }
 
-// entered injects the faults that wait for a node to enter a step, which its agent records as
-// an event: a step that only passes is in no status.
+// entered injects the faults that wait for a node to enter a step, which its agent logs: a step that
+// only passes is in no status.
 func (w *world) entered(name string, step v1alpha1.Step) {
 	w.waiting = slices.DeleteFunc(w.waiting, func(f fault) bool {
 		if f.Step != step {

@@ -80,6 +80,9 @@ func (p *program) before(r request) error {
 		return errUnreachable
 	}
 	p.w.checkRequest(p, r)
+	if !r.writes() {
+		p.w.reads = append(p.w.reads, access{p.name, r.key.Resource})
+	}
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (w *world) wrote(by string, k key, before, after *stored) {
 	if k.Resource != "jobs" {
 		w.wroteAt = w.now()
 	}
-	w.writes = append(w.writes, write{by, k.Resource})
+	w.writes = append(w.writes, access{by, k.Resource})
 	switch k.Resource {
 	case "leases":
 		w.checkLease(by, k, before, after)

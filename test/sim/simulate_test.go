@@ -24,7 +24,8 @@ type outcome struct {
 	ended   time.Duration
 	status  string
 	events  *recorded
-	writes  []write
+	reads   []access
+	writes  []access
 	// In a chain.
 	history  history
 	followed int
@@ -46,7 +47,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 			p.cancel()
 		}
 		w.turns.end()
-		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded, writes: w.writes, history: w.history, followed: w.followed}
+		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded, reads: w.reads, writes: w.writes, history: w.history, followed: w.followed}
 	})
 	return result
 }
@@ -59,7 +60,7 @@ func newWorld(s script, verbose bool) *world {
 		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
 		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{},
 	}
-	w.api.onWrite, w.recorded.entered = w.wrote, w.entered
+	w.api.onWrite = w.wrote
 	for _, name := range s.nodes() {
 		w.join(name, true)
 	}

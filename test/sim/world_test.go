@@ -65,7 +65,8 @@ type world struct {
 	steps   int
 
 	recorded recorded
-	writes   []write
+	reads    []access
+	writes   []access
 
 	// In a chain.
 	history  history

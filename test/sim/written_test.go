@@ -8,30 +8,23 @@ import (
 	"time"
 )
 
-// write is a change of an object, by a client.
-type write struct {
+// access is a read of a kind, or a change of an object, by a client.
+type access struct {
 	by       string
 	resource string
 }
 
-// TestWritesOfRollout counts the writes of a rollout for each node: a change that makes more
-// of them is seen here, and not in a fleet of five thousand nodes.
-func TestWritesOfRollout(t *testing.T) {
+// TestRequestsOfRollout counts the reads and writes of a rollout for each node, without those of
+// watches: a change that makes more of them is seen here, and not in a fleet of five thousand nodes.
+func TestRequestsOfRollout(t *testing.T) {
 	s := plain()
 	s.ControlPlanes, s.Workers, s.Budget, s.Lasts = 1, 19, 2, time.Hour
 	result := simulate(t, s, false)
 	if result.failure != "" {
 		t.Fatal(result.failure)
 	}
-	nodes := float64(s.ControlPlanes + s.Workers)
-	got := map[write]float64{}
-	for _, w := range result.writes {
-		if program, _, found := strings.Cut(w.by, " "); found && program == "agent" {
-			w.by = program
-		}
-		got[w] += 1 / nodes
-	}
-	most := map[write]float64{
+	nodes := s.ControlPlanes + s.Workers
+	checkAccesses(t, "writes", result.writes, nodes, map[access]float64{
 		{"agent", "nodeupgrades"}:          18.5,
 		{"agent", "nodes"}:                 6.2, // cordon and uncordon, and four changes of conditions
 		{"agent", "leases"}:                2.2,
@@ -40,19 +33,42 @@ func TestWritesOfRollout(t *testing.T) {
 		{"coordinator", "nodeupgrades"}:    13,
 		{"coordinator", "leases"}:          1.2, // the reservation of a slot
 		{"coordinator", "clusterupgrades"}: 6.3,
+	})
+	checkAccesses(t, "reads", result.reads, nodes, map[access]float64{
+		{"agent", "clusterupgrades"}:      9.5, // six gates, and three verbs that go by the order
+		{"agent", "upgradepolicies"}:      9.5,
+		{"agent", "maintenanceschedules"}: 6.5,
+		{"agent", "nodeupgrades"}:         7.5,
+		{"agent", "pods"}:                 6.5,
+		{"agent", "leases"}:               9.5,
+		{"agent", "nodes"}:                4.2,
+		{"agent", "daemonsets"}:           2.2,
+		{"agent", "configmaps"}:           0.1,
+	})
+}
+
+// checkAccesses compares how often each client had access to each kind with the limit for a node.
+func checkAccesses(t *testing.T, what string, all []access, nodes int, most map[access]float64) {
+	t.Helper()
+	got := map[access]float64{}
+	for _, a := range all {
+		if program, _, found := strings.Cut(a.by, " "); found && program == "agent" {
+			a.by = program
+		}
+		got[a] += 1 / float64(nodes)
 	}
-	for _, w := range slices.SortedFunc(maps.Keys(got), func(a, b write) int { return strings.Compare(a.by+a.resource, b.by+b.resource) }) {
-		limit, counted := most[w]
-		if !counted {
+	for _, a := range slices.SortedFunc(maps.Keys(got), func(a, b access) int { return strings.Compare(a.by+a.resource, b.by+b.resource) }) {
+		limit, counted := most[a]
+		if a.by != "agent" && !counted {
 			continue
 		}
-		t.Logf("%s writes %s: %.2f for each node", w.by, w.resource, got[w])
-		if got[w] > limit {
-			t.Errorf("%s writes %s %.2f times for each node, want at most %.1f", w.by, w.resource, got[w], limit)
+		t.Logf("%s %s %s: %.2f for each node", a.by, what, a.resource, got[a])
+		if got[a] > limit {
+			t.Errorf("%s %s %s %.2f times for each node, want at most %.1f", a.by, what, a.resource, got[a], limit)
 		}
-		delete(most, w)
+		delete(most, a)
 	}
 	if len(most) > 0 {
-		t.Errorf("nothing was written by %v", most)
+		t.Errorf("no %s by %v", what, most)
 	}
 }

@@ -58,6 +58,9 @@ type StepInfo struct {
 	// Share is how much of a node's pass is over when the step begins, in percent, from
 	// the times in lab/results/README.md. It is used only to show progress.
 	Share int
+	// Event is whether the node's agent records an event when the step begins: a person wants to
+	// read of it.
+	Event bool
 }
 
 // Steps are all steps, in the order in which a node goes through them. Pass 1 is
@@ -65,30 +68,30 @@ type StepInfo struct {
 // pass 2 runs from Locking to Unlocking without Snapshotting and Checking, and without
 // Kubeadm on a worker that was at KubeadmAhead.
 var Steps = []StepInfo{
-	{StepIdle, PhaseInService, "there is no order, or the node is up to date", "is idle", 0},
-	{StepUnsupported, PhaseUnsupported, "Kubernetes does not come to this node as a sysext image", "is not supported", 0},
-	{StepStaging, PhaseInService, "the image is downloaded and checked", "stages the image", 0},
-	{StepWaiting, PhaseInService, "staged; waits for its release", "waits", 0},
-	{StepKubeadmAhead, PhaseInService, "a worker that goes next: kubeadm runs from the staged image while the node is in service, without a slot", "runs kubeadm ahead of its turn", 0},
-	{StepLocking, PhaseRevocable, "window, release and skew are checked, the slot is taken", "takes its slot", 0},
-	{StepSnapshotting, PhaseRevocable, "a snapshot of etcd is taken and verified", "takes a snapshot of etcd", 0},
-	{StepKubeadm, PhaseRevocable, "kubeadm runs from the staged image", "runs kubeadm", 1},
-	{StepChecking, PhaseRevocable, "pass 1: static pods and node become healthy", "waits for its control plane", 88},
-	{StepCordoning, PhaseRevocable, "the node is cordoned: it gets no new pods", "is cordoned", 6},
-	{StepDraining, PhaseRevocable, "pods are evicted", "is drained", 7},
-	{StepDetaching, PhaseRevocable, "drain.volumesDetachedSeconds: the volumes of the pods that have gone are detached", "waits for its volumes", 41},
-	{StepLastCheck, PhaseRevocable, "window, release and slot are checked for the last time", "makes the last check", 41},
-	{StepActivating, PhaseCommitted, "the guard is armed, conf and symlink are switched", "activates the image", 42},
-	{StepRebooting, PhaseCommitted, "the reboot was requested", "reboots", 44},
-	{StepRestarting, PhaseCommitted, "method Restart: the merged image is refreshed, the kubelet restarted", "restarts its kubelet", 44},
-	{StepVerifying, PhaseCommitted, "the kubelet has to run the version and be Ready", "comes back", 72},
-	{StepSettling, PhaseCommitted, "the node has to stay Ready for settleSeconds", "settles", 72},
-	{StepUncordoning, PhaseCommitted, "the agent's own cordon and the slot annotation are removed", "is uncordoned", 99},
-	{StepObserving, PhaseCommitted, "uncordoned; has to stay Ready for minReadySeconds", "is observed", 99},
-	{StepUnlocking, PhaseCommitted, "the slot is freed", "frees its slot", 99},
-	{StepAborting, PhaseRevocable, "aborts the attempt: uncordons, frees the slot, waits", "aborts its attempt", 0},
-	{StepFailed, PhaseStopped, "needs a person; keeps its slot", "failed", 0},
-	{StepRolledBack, PhaseStopped, "the guard took the kubelet back; keeps its slot", "was rolled back", 0},
+	{StepIdle, PhaseInService, "there is no order, or the node is up to date", "is idle", 0, true},
+	{StepUnsupported, PhaseUnsupported, "Kubernetes does not come to this node as a sysext image", "is not supported", 0, false},
+	{StepStaging, PhaseInService, "the image is downloaded and checked", "stages the image", 0, false},
+	{StepWaiting, PhaseInService, "staged; waits for its release", "waits", 0, false},
+	{StepKubeadmAhead, PhaseInService, "a worker that goes next: kubeadm runs from the staged image while the node is in service, without a slot", "runs kubeadm ahead of its turn", 0, false},
+	{StepLocking, PhaseRevocable, "window, release and skew are checked, the slot is taken", "takes its slot", 0, true},
+	{StepSnapshotting, PhaseRevocable, "a snapshot of etcd is taken and verified", "takes a snapshot of etcd", 0, false},
+	{StepKubeadm, PhaseRevocable, "kubeadm runs from the staged image", "runs kubeadm", 1, true},
+	{StepChecking, PhaseRevocable, "pass 1: static pods and node become healthy", "waits for its control plane", 88, false},
+	{StepCordoning, PhaseRevocable, "the node is cordoned: it gets no new pods", "is cordoned", 6, false},
+	{StepDraining, PhaseRevocable, "pods are evicted", "is drained", 7, true},
+	{StepDetaching, PhaseRevocable, "drain.volumesDetachedSeconds: the volumes of the pods that have gone are detached", "waits for its volumes", 41, false},
+	{StepLastCheck, PhaseRevocable, "window, release and slot are checked for the last time", "makes the last check", 41, false},
+	{StepActivating, PhaseCommitted, "the guard is armed, conf and symlink are switched", "activates the image", 42, false},
+	{StepRebooting, PhaseCommitted, "the reboot was requested", "reboots", 44, true},
+	{StepRestarting, PhaseCommitted, "method Restart: the merged image is refreshed, the kubelet restarted", "restarts its kubelet", 44, true},
+	{StepVerifying, PhaseCommitted, "the kubelet has to run the version and be Ready", "comes back", 72, false},
+	{StepSettling, PhaseCommitted, "the node has to stay Ready for settleSeconds", "settles", 72, false},
+	{StepUncordoning, PhaseCommitted, "the agent's own cordon and the slot annotation are removed", "is uncordoned", 99, false},
+	{StepObserving, PhaseCommitted, "uncordoned; has to stay Ready for minReadySeconds", "is observed", 99, false},
+	{StepUnlocking, PhaseCommitted, "the slot is freed", "frees its slot", 99, false},
+	{StepAborting, PhaseRevocable, "aborts the attempt: uncordons, frees the slot, waits", "aborts its attempt", 0, true},
+	{StepFailed, PhaseStopped, "needs a person; keeps its slot", "failed", 0, true},
+	{StepRolledBack, PhaseStopped, "the guard took the kubelet back; keeps its slot", "was rolled back", 0, true},
 }
 
 var stepInfos = func() map[Step]StepInfo {

@@ -94,6 +94,7 @@ type Agent struct {
 	lastStatus    writtenStatus
 	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
 	inventory     inventoryView
+	openAt        time.Time // when the gate was read last, if it was open
 	drained       *machine.Drain
 	volumes       *machine.Volumes
 	rebootTriedAt time.Time // when this agent first tried to request the reboot

@@ -67,7 +67,7 @@ func TestWorker(t *testing.T) {
 		t.Errorf("the Node (-want +got):\n%s", diff)
 	}
 	c.checkFree()
-	c.awaitEvents("UpgradeCordoning", "UpgradeRebooting", "UpgradeIdle")
+	c.awaitEvents("UpgradeDraining", "UpgradeRebooting", "UpgradeIdle")
 }
 
 // TestKilledInEachStep checks that an agent which is killed in each step finishes, and does

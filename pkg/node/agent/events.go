@@ -77,7 +77,7 @@ type Recorder struct {
 // NewRecorder returns a Recorder that records to sink as component until ctx ends. It sends
 // events in the background, and retries while the API server is unavailable.
 //
-// A node's upgrade has more events in a short time than client-go allows by default: 25
+// A node whose attempts fail has more events in a short time than client-go allows by default: 25
 // for each object, then one in five minutes.
 func NewRecorder(ctx context.Context, sink record.EventSink, component, node string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{

@@ -44,8 +44,10 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 // could not be read.
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// Once the node has its slot, the hold label, other reboot managers and the time that
-	// is left in the window no longer count.
+	// is left in the window no longer count. During the drain a watch shows whether the node is still
+	// released, and no version counts: the last check reads both.
 	begins := o.Slot.Held == ""
+	drains := a.state.Step == v1alpha1.StepDraining || a.state.Step == v1alpha1.StepDetaching
 	policy, err := a.policy(ctx)
 	if err != nil {
 		return fleet.Hold{}, err
@@ -70,15 +72,18 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 			return plan.RequestGate(policy, upgrade.Spec, o.Spec.Type, a.Node, string(node.UID)), nil
 		},
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
-		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },
-		func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) },
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
+	}
+	if !drains {
+		checks = append(checks,
+			func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
+			func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) })
 	}
 	if begins {
 		checks = append(checks,
 			func() (fleet.Hold, error) { return a.onHold(ctx) },
-			func() (fleet.Hold, error) { return a.managers(ctx, node, upgrade.Spec) })
+			func() (fleet.Hold, error) { return a.managers(ctx, node, policy, upgrade.Spec) })
 	}
 	for _, check := range checks {
 		if hold, err := check(); err != nil || hold.Reason != "" {
@@ -186,7 +191,7 @@ func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 // not have noticed yet. It reads the DaemonSets, of which there are few, and this Node, but
 // not all Nodes: 5,000 agents would each read 5,000 of them. If a lock is held that does not
 // count yet, it also looks for a pod of kured on this node.
-func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha1.ClusterUpgradeSpec) (fleet.Hold, error) {
+func (a *Agent) managers(ctx context.Context, node *corev1.Node, policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec) (fleet.Hold, error) {
 	list, err := a.Account.DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("listing DaemonSets, to see whether another program reboots nodes: %w", err)
@@ -194,10 +199,6 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 	daemonSets := make([]*appsv1.DaemonSet, len(list.Items))
 	for i := range list.Items {
 		daemonSets[i] = &list.Items[i]
-	}
-	policy, err := a.policy(ctx)
-	if err != nil {
-		return fleet.Hold{}, err
 	}
 	var problem error
 	named := policy.RebootManagers()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -129,6 +130,9 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	before := a.state
 	a.state = next
 	if before.Step == next.Step {
+		if next.Reason == v1alpha1.ReasonDrainBlocked && before.Reason != next.Reason {
+			a.record(Event{Type: corev1.EventTypeWarning, Reason: "UpgradeDrainBlocked", Message: next.Message})
+		}
 		return
 	}
 	a.failingWrite = failedWrite{}
@@ -143,8 +147,15 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 		t.Took = o.Now.Sub(before.Since)
 	}
 	t.Log(ctx, a.Log)
-	if node := a.node(); node != nil && before.Step != "" {
-		a.Events.Record(string(node.UID), StepEvent(t))
+	if before.Step != "" && next.Step.Info().Event {
+		a.record(StepEvent(t))
+	}
+}
+
+// record records an event on the Node.
+func (a *Agent) record(e Event) {
+	if node := a.node(); node != nil {
+		a.Events.Record(string(node.UID), e)
 	}
 }
 

@@ -62,9 +62,8 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1a
 	}
 	a.readLease(ctx, o)
 	a.etcd.wanted = false
-	if machine.NeedsGate(a.state, *o) && a.gateDue(ctx, *o) {
-		gate := a.gate(ctx, node, *o)
-		o.Gate = &gate
+	if machine.NeedsGate(a.state, *o) {
+		o.Gate = a.askGate(ctx, node, *o)
 	}
 	if o.Host == nil {
 		return nil
@@ -77,17 +76,26 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1a
 	return nil
 }
 
-// gateDue reports whether the gate is to be read now: during a drain, before each round.
-// It needs etcd's health from the host, except on a worker that drains.
-func (a *Agent) gateDue(ctx context.Context, o machine.Observation) bool {
+// askGate returns the gate's answer, or nil if it is not to be read yet. It needs etcd's health from the
+// host, except on a worker that drains. During a drain it is read before each round, but for rounds that
+// begin because a pod has gone: an open gate counts for betweenRounds.
+func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) *fleet.Hold {
 	draining := a.state.Step == v1alpha1.StepDraining
 	switch {
 	case draining && !a.roundDue(o.Now):
-		return false
-	case o.Host == nil:
-		return draining && !a.onControlPlane()
+		return nil
+	case draining && a.openAt.After(a.state.Since) && o.Now.Sub(a.openAt) < betweenRounds:
+		return &fleet.Hold{}
+	case o.Host == nil && (!draining || a.onControlPlane()):
+		return nil
+	case o.Host != nil && !a.checkEtcd(ctx, o, time.Time{}):
+		return nil
 	}
-	return a.checkEtcd(ctx, o, time.Time{})
+	gate := a.gate(ctx, node, o)
+	if a.openAt = (time.Time{}); !gate.Holds() {
+		a.openAt = o.Now
+	}
+	return &gate
 }
 
 func nodeOf(node *corev1.Node) machine.Node {

@@ -65,7 +65,7 @@ func TestRestartFallsBack(t *testing.T) {
 		t.Errorf("got %d reboots; status %+v", c.host.RebootCount(), status)
 	}
 	c.checkFree()
-	c.awaitEvents("UpgradeCordoning", "UpgradeRebooting")
+	c.awaitEvents("UpgradeDraining", "UpgradeRebooting")
 }
 
 // TestRestartKilledInEachStep is TestKilledInEachStep for a restart.

@@ -18,7 +18,7 @@ func lastCheck(s State, o Observation) (State, Action) {
 	switch {
 	case !s.restarts() && !cordoned(o):
 		return s.reenter(v1alpha1.StepCordoning, o), Action{}
-	case o.Gate == nil, o.Host.At.Before(s.Since):
+	case o.Host.At.Before(s.Since), o.Gate == nil:
 		return s, Action{}
 	case s.restarts():
 		return lastCheckRestart(s, o)

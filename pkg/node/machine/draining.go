@@ -15,10 +15,10 @@ func cordoning(s State, o Observation) (State, Action) {
 		return s, stop
 	}
 	switch {
-	case o.Gate == nil:
-		return s, Action{}
 	case cordoned(o):
 		return s.enter(v1alpha1.StepDraining, o), Action{}
+	case o.Gate == nil:
+		return s, Action{}
 	}
 	return s, actionOf(DoCordon)
 }

@@ -116,7 +116,7 @@ func waitingToRunAhead(s State, o Observation) (State, Action) {
 	if o.Gate.Holds() {
 		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	}
-	return runsAhead(s.enter(v1alpha1.StepKubeadmAhead, o)), Action{}
+	return runAhead(s.enter(v1alpha1.StepKubeadmAhead, o), o)
 }
 
 // runsAhead returns s with the reason that is shown while kubeadm runs ahead.
@@ -133,7 +133,12 @@ func kubeadmAhead(s State, o Observation) (State, Action) {
 	case o.Gate == nil:
 		return s, Action{}
 	}
-	return withWork(s, o, verb.Kubeadm, attemptKey(s, o))
+	return runAhead(s, o)
+}
+
+// runAhead starts kubeadm ahead of the node's turn.
+func runAhead(s State, o Observation) (State, Action) {
+	return withWork(runsAhead(s), o, verb.Kubeadm, attemptKey(s, o))
 }
 
 // ranKubeadmAhead reports whether the node has run kubeadm ahead of its turn in this upgrade.

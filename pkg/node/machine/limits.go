@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // The limits of each step.
@@ -106,19 +106,15 @@ func attemptsExhausted(s State) bool {
 	return !s.RetryAt.IsZero() && !s.Reason.Info().RetriedWithoutLimit && s.Failures >= MaxAttempts
 }
 
-// NeedsGate reports whether Next needs Observation.Gate.
+// NeedsGate reports whether Next needs Observation.Gate: an open gate leads to another step, action or
+// reason than one that is not known. So the gate is read before each disruptive action, and seldom else.
 func NeedsGate(s State, o Observation) bool {
-	switch s.Step {
-	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepDetaching, v1alpha1.StepLastCheck:
-		return true
-	case v1alpha1.StepSnapshotting:
-		return !o.Work[verb.Snapshot].Running
-	case v1alpha1.StepKubeadm:
-		return !o.Work[verb.Kubeadm].Running
-	case v1alpha1.StepWaiting, v1alpha1.StepKubeadmAhead:
-		return o.Host != nil && !o.Work[verb.Kubeadm].Running && mayRunKubeadmAhead(s, o)
-	}
-	return false
+	o.Gate = nil
+	unknown, without := Next(s, o)
+	o.Gate = &fleet.Hold{}
+	open, with := Next(s, o)
+	return unknown.Step != open.Step || unknown.Reason != open.Reason || unknown.Message != open.Message ||
+		without.Do != with.Do || without.Verb != with.Verb
 }
 
 // AwaitsKubelet reports whether Next waits for this boot's kubelet to report.

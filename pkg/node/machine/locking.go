@@ -23,7 +23,7 @@ func gateUnknown(o Observation) string {
 
 // locking checks the gate and takes the slot. Facts of the host must be recent, as the staged
 // image may have been deleted while the node waited. Before it holds the slot there is nothing
-// to undo.
+// to undo. The step after it checks the gate again.
 func locking(s State, o Observation) (State, Action) {
 	switch {
 	case withdrawn(s, o) && o.Slot.Held == "":
@@ -32,25 +32,26 @@ func locking(s State, o Observation) (State, Action) {
 		return abortWithdrawn(s, o)
 	case wrongSlot(o, o.Slot.Held):
 		return abort(s, o, v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Held))
-	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
-		return abort(s, o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
-	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
-	case o.Gate == nil:
-		return s, Action{}
-	case o.Gate.Holds() && o.Slot.Held != "":
-		return abortGateClosed(s, o)
-	case o.Gate.Holds():
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{}
 	case !Staged(o) && o.Slot.Held != "":
 		return abort(s, o, v1alpha1.ReasonStaging, "the image of "+o.Spec.Version+" is not staged any more")
-	case o.Slot.Held == "" && (o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o)):
+	case o.Slot.Held != "":
+		return beginAttempt(s, o)
+	case o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o):
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
-	case o.Slot.Held == "":
-		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
+	case o.Gate == nil:
+		return s, Action{}
+	case o.Gate.Holds():
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	}
+	return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+}
+
+// beginAttempt enters the first step of a node that has taken its slot.
+func beginAttempt(s State, o Observation) (State, Action) {
 	s.Attempts++
 	s.Method, s.MethodMessage = "", ""
 	s = s.notRebooting()

@@ -22,9 +22,11 @@ type Shape struct {
 	ImageServer string
 	// IgnoredPreflightErrors are those of kubeadm that a container causes.
 	IgnoredPreflightErrors []string
+	// ClusterClass has a ClusterClass make the cluster.
+	ClusterClass bool
 }
 
-//go:embed objects/cluster.yaml objects/additional.yaml
+//go:embed objects/cluster.yaml objects/class.yaml objects/additional.yaml
 var objectFiles embed.FS
 
 var objectTemplates = template.Must(template.New("").Funcs(template.FuncMap{"json": asJSON}).ParseFS(objectFiles, "objects/*.yaml"))
@@ -55,7 +57,7 @@ func Objects(shape Shape) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return render("cluster.yaml", map[string]any{
+	objects, err := render("cluster.yaml", map[string]any{
 		"Cluster": ClusterName, "ControlPlane": ControlPlane, "Workers": Workers, "Namespace": Namespace,
 		"ControlPlanes": shape.ControlPlanes, "WorkerCount": shape.Workers, "Version": shape.Version,
 		"Pods": network.Pods, "Host": network.Host, "Port": 6443,
@@ -68,12 +70,19 @@ func Objects(shape Shape) (string, error) {
 			KubeletExtraArgs:      []argument{{Name: "provider-id", Value: scheme + "@NODE@"}},
 		},
 	})
+	if err != nil || !shape.ClusterClass {
+		return objects, err
+	}
+	return classObjects(shape, objects)
 }
 
 // AdditionalConfig returns what brings Kubernetes to a machine: the snippet of docs/images.md for
 // CAPZ, which the bootstrap provider merges into its own configuration.
 func AdditionalConfig(version, imageServer string) (string, error) {
-	minor := version[:strings.LastIndex(version, ".")]
+	return additionalConfig(version, version[:strings.LastIndex(version, ".")], imageServer)
+}
+
+func additionalConfig(version, minor, imageServer string) (string, error) {
 	return render("additional.yaml", map[string]any{
 		"Version": version, "Minor": minor, "ImageServer": imageServer, "Arch": image.SystemdArchitecture(runtime.GOARCH),
 	})

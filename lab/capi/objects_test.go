@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -50,6 +51,44 @@ func TestObjects(t *testing.T) {
 		if !strings.Contains(config, "url: http://images/kubernetes-v1.34.3-") {
 			t.Errorf("the control plane's additionalConfig has no image:\n%s", config)
 		}
+	}
+}
+
+// TestClassObjects checks that a ClusterClass has what the cluster without one has, and that each patch
+// yields the additionalConfig of a version.
+func TestClassObjects(t *testing.T) {
+	shape := Shape{ControlPlanes: 3, Workers: 2, Version: "v1.34.3", ImageServer: "http://images"}
+	plain := objects(t, shape)
+	shape.ClusterClass = true
+	class := objects(t, shape)
+	for _, kind := range []string{"ClusterClass", "Cluster", "LabClusterTemplate", "LabMachineTemplate", "KubeadmControlPlaneTemplate", "KubeadmConfigTemplate"} {
+		if class[kind] == nil {
+			t.Fatalf("there is no %s", kind)
+		}
+	}
+	if len(class) != 6 {
+		t.Errorf("there are %d kinds, want 6", len(class))
+	}
+	want, _, _ := unstructured.NestedMap(plain["KubeadmControlPlane"].Object, "spec", "kubeadmConfigSpec")
+	got, _, _ := unstructured.NestedMap(class["KubeadmControlPlaneTemplate"].Object, "spec", "template", "spec", "kubeadmConfigSpec")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the control plane's configuration (-without a class, +with one):\n%s", diff)
+	}
+	patch, err := versionPatch("controlPlane", "http://images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := strings.NewReplacer("{{ .builtin.controlPlane.version }}", "v1.34.3", `{{ regexFind "^v[0-9]+[.][0-9]+" .builtin.controlPlane.version }}`, "v1.34").Replace(patch)
+	var config string
+	if err := yaml.Unmarshal([]byte(filled), &config); err != nil {
+		t.Fatal(err)
+	}
+	direct, err := AdditionalConfig("v1.34.3", "http://images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(direct, config); diff != "" {
+		t.Errorf("the patch (-want +got):\n%s", diff)
 	}
 }
 

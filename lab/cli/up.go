@@ -71,6 +71,7 @@ published to the lab later comes from there too.`,
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
 	cmd.Flags().StringVar(&spec.Ignition, "ignition", "", "the path of an Ignition configuration with which nodes boot first, and which brings Kubernetes (needs Debian's package ignition)")
 	cmd.Flags().BoolVar(&spec.ClusterAPI, "cluster-api", false, "have Cluster API make the cluster, from a management cluster on this machine (needs Debian's package ignition)")
+	cmd.Flags().BoolVar(&spec.ClusterClass, "cluster-class", false, "with --cluster-api: have a ClusterClass make the cluster")
 	fromFlag(cmd, &spec.From)
 	return cmd
 }
@@ -107,6 +108,9 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("cluster-api") {
 		asked.ClusterAPI = there.ClusterAPI
+	}
+	if !flags.Changed("cluster-class") {
+		asked.ClusterClass = there.ClusterClass
 	}
 	if !flags.Changed("from") {
 		asked.From = there.From

@@ -121,6 +121,7 @@ func (c *Cluster) applyObjects(ctx context.Context) error {
 		Version:                c.state.Spec.Version,
 		ImageServer:            "http://" + imageServer,
 		IgnoredPreflightErrors: ignored,
+		ClusterClass:           c.state.Spec.ClusterClass,
 	})
 	if err != nil {
 		return err

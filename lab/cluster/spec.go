@@ -32,6 +32,8 @@ type Spec struct {
 	// ClusterAPI has Cluster API make the cluster, from a management cluster on this machine. Its
 	// additionalConfig brings Kubernetes to the nodes.
 	ClusterAPI bool `json:"clusterAPI,omitempty"`
+	// ClusterClass has a ClusterClass make the cluster of ClusterAPI.
+	ClusterClass bool `json:"clusterClass,omitempty"`
 }
 
 // Validate returns an error that says what is wrong with the spec.
@@ -47,6 +49,9 @@ func (s Spec) Validate() error {
 	}
 	if _, err := bare(s.Version); err != nil {
 		return err
+	}
+	if s.ClusterClass && !s.ClusterAPI {
+		return errors.New("--cluster-class is for a cluster that Cluster API makes: add --cluster-api")
 	}
 	if s.ClusterAPI && (s.Ignition != "" || s.From != "") {
 		return errors.New("Cluster API renders the nodes' Ignition configuration itself, and its management cluster is compiled: leave out --ignition and --from") //nolint:staticcheck // a name
@@ -80,6 +85,9 @@ func (s Spec) String() string {
 	}
 	if s.ClusterAPI {
 		text += ", made by Cluster API"
+	}
+	if s.ClusterClass {
+		text += " from a ClusterClass"
 	}
 	return text
 }

@@ -71,9 +71,9 @@ func TestClusterAPI(t *testing.T) {
 	}
 }
 
-func newManaged(t *testing.T) *managed {
+func newManaged(t *testing.T, flags ...string) *managed {
 	t.Helper()
-	c := newLab(t, 3, 2, "--cluster-api")
+	c := newLab(t, 3, 2, append(flags, "--cluster-api")...)
 	m := &managed{testCluster: c, kubeconfig: strings.TrimSpace(c.must(t)(c.Lab.Lab(c.ctx, "kubeconfig", "--management", "--path")))}
 	if os.Getenv("E2E_REUSE") == "" {
 		c.install(t)

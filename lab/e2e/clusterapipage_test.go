@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ const capiPage = `# Cluster API
 
 <!-- Written by the end-to-end tests: make e2e-capi. -->
 
-What happens when Cluster API ` + artifacts.ClusterAPIVersion + ` upgrades machines in place by kubectl-upgrade: its own controllers with the feature gates RuntimeSDK and InPlaceUpdates, three control planes and two workers of the [lab](../README.md). Each row is a case of ` + "`make e2e-capi`" + `, and is written by the run of that case. In every case each Machine keeps its UID and none is made or deleted, and the [promises](../../docs/architecture.md#promises) are checked from outside.
+What happens when Cluster API ` + artifacts.ClusterAPIVersion + ` upgrades machines in place by kubectl-upgrade: its own controllers with the feature gates RuntimeSDK and InPlaceUpdates, three control planes and two workers of the [lab](../README.md). Each row is a case of ` + "`make e2e-capi`" + `, the last of ` + "`make e2e-class`" + `, and is written by the run of that case. In every case each Machine keeps its UID and none is made or deleted, and the [promises](../../docs/architecture.md#promises) are checked from outside.
 
 | case | what happened | what Cluster API showed | time |
 | --- | --- | --- | --- |
@@ -39,7 +40,7 @@ func (m *managed) writeCase(t *testing.T, one capiCase, took time.Duration) {
 	rows[one.name] = fmt.Sprintf("| `%s` | %s | %s | %s %s |\n", one.name, cell(what), cell(cmp.Or(m.said, "–")), took.Round(time.Second), buildComment(t))
 	text := capiPage
 	var missing []string
-	for _, known := range capiCases {
+	for _, known := range append(slices.Clone(capiCases), classCase) {
 		if row, ran := rows[known.name]; ran {
 			text += row
 		} else {

@@ -24,7 +24,7 @@ flatcar)
 	(cd test/othertools && go build -o "$root/bin/butane" github.com/coreos/butane/internal && go build -o "$root/bin/capi-ignition" ./capi/ignition)
 	tests=$tests/${CASE-}
 	;;
-capi)
+capi | class)
 	debian ignition
 	(cd cmd/capi-extension && CGO_ENABLED=0 go build -o "$root/bin/capi-extension" .)
 	;;

@@ -76,7 +76,7 @@ var bugs = []bug{
 	{"kubelets do not wait for the apiservers", []edit{
 		{"pkg/cluster/plan/filters_order.go", "if s.pass1 {", "if s.pass1 && n.ControlPlane {"},
 		{"pkg/cluster/plan/filters_order.go", "range s.ahead[:n.group] {", "range s.ahead[:0] {"},
-		{"pkg/cluster/plan/filters_order.go", "if err == nil && !s.pass1 && !ownFirst {", "if false {"},
+		{"pkg/cluster/plan/filters_order.go", "if err == nil && !s.pass1 && !ownFirst {", "if ownFirst && false {"},
 		{"pkg/node/agent/gate.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {", "if true {"},
 	}},
 	{"the majority of etcd is not asked for", []edit{

@@ -38,7 +38,7 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "clusterupgrades"}:      9.5, // six gates, and three verbs that go by the order
 		{"agent", "upgradepolicies"}:      9.5,
 		{"agent", "maintenanceschedules"}: 6.5,
-		{"agent", "nodeupgrades"}:         7.5,
+		{"agent", "nodeupgrades"}:         9.5,
 		{"agent", "pods"}:                 6.5,
 		{"agent", "leases"}:               9.5,
 		{"agent", "nodes"}:                4.2,

@@ -44,8 +44,8 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 // could not be read.
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// Once the node has its slot, the hold label, other reboot managers and the time that
-	// is left in the window no longer count. During the drain a watch shows whether the node is still
-	// released, and no version counts: the last check reads both.
+	// is left in the window no longer count. During the drain no version counts: the last check reads
+	// them.
 	begins := o.Slot.Held == ""
 	drains := a.state.Step == v1alpha1.StepDraining || a.state.Step == v1alpha1.StepDetaching
 	policy, err := a.policy(ctx)
@@ -72,13 +72,12 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 			return plan.RequestGate(policy, upgrade.Spec, o.Spec.Type, a.Node, string(node.UID)), nil
 		},
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
+		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
 	if !drains {
-		checks = append(checks,
-			func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
-			func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) })
+		checks = append(checks, func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) })
 	}
 	if begins {
 		checks = append(checks,

@@ -84,7 +84,7 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 	switch {
 	case draining && !a.roundDue(o.Now):
 		return nil
-	case draining && a.openAt.After(a.state.Since) && o.Now.Sub(a.openAt) < betweenRounds:
+	case draining && a.drained != nil && !a.openAt.After(o.Now) && o.Now.Sub(a.openAt) < betweenRounds:
 		return &fleet.Hold{}
 	case o.Host == nil && (!draining || a.onControlPlane()):
 		return nil

@@ -91,7 +91,7 @@ func (p *provider) round(ctx context.Context) error {
 }
 
 // claim gives each new machine the name of a node that no other machine has. It comes before anything
-// is made, and writes to the object: whoever is killed in between comes back to the same name.
+// is made, and writes to the object: after a crash in between the machine has the same name.
 func (p *provider) claim(ctx context.Context, all []unstructured.Unstructured) error {
 	var taken []string
 	for _, object := range all {

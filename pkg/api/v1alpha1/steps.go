@@ -58,8 +58,8 @@ type StepInfo struct {
 	// Share is how much of a node's pass is over when the step begins, in percent, from
 	// the times in lab/results/README.md. It is used only to show progress.
 	Share int
-	// Event is whether the node's agent records an event when the step begins: a person wants to
-	// read of it.
+	// Event reports whether the node's agent records an event when the step begins, for people
+	// to read.
 	Event bool
 }
 

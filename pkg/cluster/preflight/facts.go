@@ -28,7 +28,8 @@ type Facts struct {
 	Nodes        []corev1.Node
 	NodeUpgrades []v1alpha1.NodeUpgrade
 	Inventories  []v1alpha1.NodeInventory
-	// SystemPods are the pods of kube-system, static ones among them.
+	// SystemPods are the pods of kube-system, static ones among them. Those of controllers may be left
+	// out.
 	SystemPods []corev1.Pod
 	// Offered are the architectures, as Kubernetes names them, for which the source
 	// has an image of the version. Nil: that is not known.

@@ -29,6 +29,8 @@ type Clients struct {
 	// Access is how these two reach the API server. ReadPreflight reads the metrics of each
 	// apiserver with the same credentials.
 	Access *rest.Config
+	// Lists are the lists that Read and ReadPreflight share. Nil: each reads its own.
+	Lists *Lists
 }
 
 // Read takes one snapshot by listing all kinds at once, for a program that needs only one.
@@ -43,11 +45,12 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 		agents     []corev1.Pod
 	)
 	k := &kinds{}
-	read(ctx, k, &nodes, "Nodes", c.Kube.CoreV1().Nodes().List, "")
+	k.Go(func() error { return c.readNodes(ctx, &nodes) })
 	read(ctx, k, &daemonSets, "DaemonSets", c.Kube.AppsV1().DaemonSets(metav1.NamespaceAll).List, "")
 	read(ctx, k, &leases, "Leases in namespace "+v1alpha1.Namespace, c.Kube.CoordinationV1().Leases(v1alpha1.Namespace).List, "")
 	read(ctx, k, &pods, "Pods in namespace "+systemNamespace, c.Kube.CoreV1().Pods(systemNamespace).List, controlPlanePods)
 	read(ctx, k, &agents, "Pods in namespace "+v1alpha1.Namespace, c.Kube.CoreV1().Pods(v1alpha1.Namespace).List, agentPods)
+	k.Go(func() error { return c.readUpgrades(ctx, &s.Upgrades) })
 	readOurs(ctx, k, c.Ours, &s)
 	if err := k.Wait(); err != nil {
 		return s, err
@@ -65,7 +68,6 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 func readOurs(ctx context.Context, k *kinds, ours *kube.Kinds, s *fleet.Snapshot) {
 	read(ctx, k, &s.NodeUpgrades, "NodeUpgrades", ours.NodeUpgrades.List, "")
 	read(ctx, k, &s.Inventories, "NodeInventories", ours.NodeInventories.List, "")
-	read(ctx, k, &s.Upgrades, "ClusterUpgrades", ours.ClusterUpgrades.List, "")
 	read(ctx, k, &s.Records, "UpgradeRecords", ours.UpgradeRecords.List, "")
 	read(ctx, k, &s.Schedules, "MaintenanceSchedules", ours.MaintenanceSchedules.List, "")
 	k.Go(func() (err error) {
@@ -124,6 +126,13 @@ func (r *Reader) Policy() *v1alpha1.UpgradePolicy {
 		return policy
 	}
 	return nil
+}
+
+// Lease returns the Lease of that name in our namespace from memory, or nil.
+func (r *Reader) Lease(name string) *coordinationv1.Lease {
+	object, _, _ := r.leases.GetStore().GetByKey(v1alpha1.Namespace + "/" + name)
+	lease, _ := object.(*coordinationv1.Lease)
+	return lease
 }
 
 // sorted returns what an informer knows, sorted by name, so that equal clusters

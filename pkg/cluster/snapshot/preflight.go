@@ -57,11 +57,15 @@ type factsReader struct {
 	unread  sync.Mutex // for facts.Unread
 }
 
+// notControlled leaves out the pods of DaemonSets, StatefulSets and ReplicaSets, by the labels that their
+// controllers add: in kube-system there are several for each node, and no static one among them.
+const notControlled = "!" + appsv1.ControllerRevisionHashLabelKey + ",!" + appsv1.DefaultDeploymentUniqueLabelKey
+
 // readRequired reads the Nodes, the pods of their control planes, and our own kinds.
 func (r *factsReader) readRequired() error {
 	k := &kinds{}
-	read(r.ctx, k, &r.facts.Nodes, "Nodes", r.clients.Kube.CoreV1().Nodes().List, "")
-	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.clients.Kube.CoreV1().Pods(systemNamespace).List, "")
+	k.Go(func() error { return r.clients.readNodes(r.ctx, &r.facts.Nodes) })
+	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.clients.Kube.CoreV1().Pods(systemNamespace).List, notControlled)
 	r.takePolicy(r.clients.Policy)
 	if r.clients.Ours != nil {
 		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.clients.Ours.NodeUpgrades.List, "")
@@ -115,11 +119,11 @@ func (r *factsReader) readKubeletConfig() {
 	}
 }
 
-// running selects pods that have not ended.
-const running = "status.phase!=Succeeded,status.phase!=Failed"
-
 func (r *factsReader) readPods() {
-	r.facts.Workloads.Pods = tryList(r, "Pods", "what a drain would do to them", r.clients.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+	pods, err := r.clients.readPods(r.ctx)
+	if r.facts.Workloads.Pods = pods; err != nil {
+		r.addUnreadKind("Pods", "what a drain would do to them", err)
+	}
 }
 
 func (r *factsReader) readBudgets() {
@@ -166,8 +170,12 @@ func tryList[T any, L runtime.Object](r *factsReader, what, why string, page fun
 	if err == nil {
 		return all
 	}
-	r.addUnread(fmt.Sprintf("%s could not be read (%s): %s is not known.", what, problemOf(err), why))
+	r.addUnreadKind(what, why, err)
 	return nil
+}
+
+func (r *factsReader) addUnreadKind(what, why string, err error) {
+	r.addUnread(fmt.Sprintf("%s could not be read (%s): %s is not known.", what, problemOf(err), why))
 }
 
 // problemOf returns why something could not be read, as a part of a sentence.

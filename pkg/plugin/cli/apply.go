@@ -165,7 +165,7 @@ func (a *apply) run(ctx context.Context) error {
 	if err := a.readFlags(in); err != nil {
 		return err
 	}
-	shot, err := a.takeSnapshot(ctx)
+	shot, err := a.takeSnapshot(ctx, true)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 )
 
 // program is what all verbs share: where they write, and the cluster they work on.
@@ -27,8 +29,9 @@ type program struct {
 	terminalOut, terminalErr io.Writer
 	written                  *written
 	cluster                  *genericclioptions.ConfigFlags
-	access                   *rest.Config // the cluster, where it is one of several. Nil: that of the flags
-	sources                  *sources     // the indexes that were read, where they may be read once. Nil: each time
+	access                   *rest.Config    // the cluster, where it is one of several. Nil: that of the flags
+	lists                    *snapshot.Lists // what the last snapshotFrom has read of the cluster
+	sources                  *sources        // the indexes that were read, where they may be read once. Nil: each time
 	color                    string
 	verbosity                int
 	version                  string

@@ -111,7 +111,7 @@ func (a *fleetApply) ask(ctx context.Context, m member) (asked, error) {
 	var said *bytes.Buffer
 	one.program, said = a.quiet(m)
 	defer func() { a.warnings.add(said.String()) }()
-	shot, err := one.snapshotFrom(ctx, m.reader)
+	shot, err := one.snapshotFrom(ctx, m.reader, true)
 	if err != nil {
 		return asked{}, err
 	}

@@ -105,7 +105,7 @@ func (n *fleetPlan) run(cmd *cobra.Command) error {
 func (n *fleetPlan) planOf(ctx context.Context, m member) (clusters.PlanRow, error) {
 	p, said := n.quiet(m)
 	defer func() { n.warnings.add(said.String()) }()
-	shot, err := p.snapshotFrom(ctx, m.reader)
+	shot, err := p.snapshotFrom(ctx, m.reader, n.version != "")
 	if err != nil {
 		return clusters.PlanRow{}, err
 	}

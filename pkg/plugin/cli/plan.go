@@ -132,7 +132,7 @@ func (n *planCommand) read(ctx context.Context) (snapshotFile, error) {
 	if n.snapshotFile != "" {
 		return loadSnapshot(n.snapshotFile)
 	}
-	return n.takeSnapshot(ctx)
+	return n.takeSnapshot(ctx, n.version != "")
 }
 
 // check makes the checks. From a file it takes the findings that are in it.
@@ -288,7 +288,7 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	}
 	limited, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access, Policy: s.Policy} // our kinds are in the snapshot
+	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access, Policy: s.Policy, Lists: p.lists} // our kinds are in the snapshot
 	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
 	if err != nil {
 		return explain("reading the cluster for the checks", err)

@@ -157,13 +157,14 @@ func (p *program) save(shot snapshotFile, file string) error {
 var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
 
 // takeSnapshot reads the cluster with the rights of the user.
-func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err error) {
+// checks says that runPreflight is going to be called for it.
+func (p *program) takeSnapshot(ctx context.Context, checks bool) (shot snapshotFile, err error) {
 	shot = p.newSnapshotFile()
 	reader, err := p.reader()
 	if err != nil {
 		return shot, err
 	}
-	shot, err = p.snapshotFrom(ctx, reader)
+	shot, err = p.snapshotFrom(ctx, reader, checks)
 	if apierrors.IsForbidden(err) {
 		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
 	}
@@ -175,10 +176,15 @@ func (p *program) newSnapshotFile() snapshotFile {
 	return snapshotFile{APIVersion: v1alpha1.GroupVersion.String(), Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
 }
 
-// snapshotFrom reads the cluster of the reader with the rights of the user.
-func (p *program) snapshotFrom(ctx context.Context, reader *reader) (shot snapshotFile, err error) {
+// snapshotFrom reads the cluster of the reader with the rights of the user, as takeSnapshot does.
+func (p *program) snapshotFrom(ctx context.Context, reader *reader, checks bool) (shot snapshotFile, err error) {
 	shot = p.newSnapshotFile()
-	if shot.Snapshot, err = snapshot.Read(ctx, reader.clients()); err != nil {
+	p.lists = &snapshot.Lists{}
+	clients := reader.clients()
+	if clients.Lists = p.lists; checks {
+		clients.BeginChecks(ctx)
+	}
+	if shot.Snapshot, err = snapshot.Read(ctx, clients); err != nil {
 		return shot, err
 	}
 	if err := requireNames(shot.Snapshot); err != nil {

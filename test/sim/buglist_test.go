@@ -32,7 +32,7 @@ var bugs = []bug{
 	}},
 	{"a slot is freed under running work", []edit{
 		{"pkg/node/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
-		{"pkg/node/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)"},
+		{"pkg/node/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)"},
 	}},
 	{"a node is taken back into service unverified", []edit{
 		{"pkg/node/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
@@ -152,7 +152,6 @@ var bugs = []bug{
 	}},
 	{"nodes begin without an UpgradePolicy", []edit{
 		{"pkg/cluster/plan/reading.go", "return missing\n", "return fleet.Hold{}\n"},
-		{"pkg/node/agent/policy.go", "return policy.Spec.Source.Keyring, nil", "if policy == nil {\n\t\treturn \"\", nil\n\t}\n\treturn policy.Spec.Source.Keyring, nil"},
 		{"pkg/node/agent/gate.go", "if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {", "if policy == nil {\n\t\tpolicy = &v1alpha1.UpgradePolicy{}\n\t}\n\tif hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {"},
 	}},
 	{"nodes are given back without an UpgradePolicy", []edit{

@@ -76,7 +76,7 @@ func (c *cluster) startAgentWith(name string, change func(*agent)) {
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
 	me := fleet.Owner{Node: name, UID: string(node.UID)}
-	a := &agent{cluster: c, me: me, slots: slot.New(c.kube.CoordinationV1().Leases(v1alpha1.Namespace), c.kube.CoreV1().Nodes())}
+	a := &agent{cluster: c, me: me, slots: slot.New(c.kube.CoordinationV1().Leases(v1alpha1.Namespace), c.kube.CoreV1().Nodes(), slot.Unwatched)}
 	change(a)
 	ended := make(chan struct{})
 	ctx, stop := context.WithCancel(c.Context())
@@ -174,7 +174,7 @@ func (a *agent) work(ctx context.Context, do func() error) {
 	time.Sleep(50 * time.Millisecond)
 	a.mark(ctx, "")
 	a.outages.end(a.me.Node)
-	if err := a.slots.Free(ctx, a.me); err != nil && ctx.Err() == nil {
+	if err := a.slots.Free(ctx, name, a.me); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)
 	}
 	a.status.Slot = ""

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -64,6 +65,7 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
+	progress  progress
 	holders   map[fleet.Owner]holder // the nodes that hold slots
 	holdersAt time.Time              // when that was noted
 
@@ -104,12 +106,14 @@ type Clients struct {
 
 // New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
-	return &Coordinator{
+	c := &Coordinator{
 		requirePolicy: clients.RequirePolicy, hooks: hook.NewKeeper(clients.Kube.BatchV1(), clients.Ours, clients.Log),
 
-		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
+		kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
 		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
 	}
+	c.slots = slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes(), func(name string) *coordinationv1.Lease { return c.reader.Lease(name) })
+	return c
 }
 
 // Run makes plans and carries them out until ctx ends. Only the leader needs to run;
@@ -237,6 +241,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
 	c.readForMissing(p.Statuses)
+	c.progress.now, c.progress.due = now, nil
 	carryErr := c.carryOut(ctx, &s, policy, p)
 	var hooksErr error
 	if policy != nil { // as it is stored
@@ -249,7 +254,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if s.ClockAhead != 0 {
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
-	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain), err
+	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, c.progress.due), err
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did
@@ -303,7 +308,7 @@ func keepSpecs(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, u
 			if was == nil || n.Slot != "" {
 				continue
 			}
-			if withdraws := was.Spec.Release.Granted() && !n.Spec.Release.Granted(); !withdraws {
+			if !withdraws(was, n) {
 				n.Spec = was.Spec
 			}
 		}

@@ -43,7 +43,7 @@ func TestEditedSlotIsMended(t *testing.T) {
 	w1.report(t.Context(), v1alpha1.StepUnlocking)
 	c.setMark("w1", "")
 	w1.outages.end("w1")
-	c.must(w1.slots.Free(t.Context(), w1.me))
+	c.must(w1.slots.Free(t.Context(), slot, w1.me))
 	w1.status.Slot = ""
 	_, err := c.ours.ClusterUpgrades.Patch(t.Context(), "v1.34.4", types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
 	c.must(err)

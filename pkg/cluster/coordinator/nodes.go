@@ -32,14 +32,18 @@ func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
 	return byName
 }
 
+// withdraws reports whether the plan withdraws the release of a node.
+func withdraws(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
+	return was != nil && was.Spec.Release.Granted() && !n.Spec.Release.Granted()
+}
+
 // withdrawReleases withdraws releases. It runs before any node is released.
 func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
-		was := stored[n.Name]
-		if was == nil || !was.Spec.Release.Granted() || n.Spec.Release.Granted() {
-			return nil
+		if was := stored[n.Name]; withdraws(was, n) {
+			return c.write(ctx, was, n)
 		}
-		return c.write(ctx, was, n)
+		return nil
 	})
 }
 
@@ -61,13 +65,14 @@ func (c *Coordinator) release(ctx context.Context, stored map[string]*v1alpha1.N
 	})
 }
 
-// updateRest writes the NodeUpgrades of all nodes that are not released now.
+// updateRest writes the NodeUpgrades of all nodes that are not released now, and whose release is not
+// withdrawn.
 func (c *Coordinator) updateRest(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
-		if n.Slot != "" {
-			return nil
+		if was := stored[n.Name]; n.Slot == "" && !withdraws(was, n) {
+			return c.write(ctx, was, n)
 		}
-		return c.write(ctx, stored[n.Name], n)
+		return nil
 	})
 }
 

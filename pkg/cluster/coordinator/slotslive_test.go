@@ -154,7 +154,7 @@ func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 	c := newWriter(t)
 	begins, next := c.nodeWithSlot(t, "begins", "slot-0"), c.nodeWithSlot(t, "next", "slot-1")
-	if err := c.slots.Free(t.Context(), next); err != nil {
+	if err := c.slots.Free(t.Context(), "slot-1", next); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := c.ours.NodeUpgrades.Get(t.Context(), "next", metav1.GetOptions{})
@@ -170,7 +170,7 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 	if err := c.slots.Take(t.Context(), "slot-1", next); !errors.Is(err, slot.ErrNotReserved) {
 		t.Errorf("the other node takes its slot: %v, want %v", err, slot.ErrNotReserved)
 	}
-	if err := c.slots.Free(t.Context(), begins); err != nil {
+	if err := c.slots.Free(t.Context(), "slot-0", begins); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.carryOut(t.Context(), &s, nil, p); err != nil {

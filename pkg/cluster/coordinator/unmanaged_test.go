@@ -78,7 +78,7 @@ func TestWorkingNodeKeepsItsNodeUpgrade(t *testing.T) {
 		t.Errorf("the order of w1, which reboots, is %+v, want it unchanged", order)
 	}
 	w1.report(t.Context(), v1alpha1.StepUnlocking) // an agent writes this step before it frees its slot
-	c.must(w1.slots.Free(t.Context(), w1.me))
+	c.must(w1.slots.Free(t.Context(), w1.status.Slot, w1.me))
 	w1.status.Slot = ""
 	w1.report(t.Context(), v1alpha1.StepWaiting)
 	c.eventually(func() string {

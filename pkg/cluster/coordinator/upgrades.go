@@ -83,6 +83,30 @@ func (c *Coordinator) checkTurns(ctx context.Context, s *fleet.Snapshot, policy 
 	return nil
 }
 
+// progressEvery is the pause between two writes of an upgrade's status in which only the steps of its
+// active nodes differ: people read them, and no program waits for them.
+const progressEvery = time.Second
+
+// progress is when the status of an upgrade was written last, and when one that waits is due.
+type progress struct {
+	now     time.Time // of the plan
+	uid     string
+	written time.Time
+	due     *time.Time // nil: none waits
+}
+
+// waits reports whether a status is written later.
+func (p *progress) waits(uid string, was, wanted v1alpha1.ClusterUpgradeStatus) bool {
+	was.Active, wanted.Active = nil, nil
+	due := p.written.Add(progressEvery)
+	if p.uid != uid || !p.now.Before(due) || p.now.Before(p.written) || !equality.Semantic.DeepEqual(was, wanted) {
+		p.uid, p.written = uid, p.now
+		return false
+	}
+	p.due = &due
+	return true
+}
+
 // writeStatuses applies the status of each upgrade that differs from the stored one.
 // It returns the UIDs of those that it could not write.
 func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) (unwritten map[string]bool, err error) {
@@ -94,7 +118,7 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 	var problems []error
 	for _, w := range wanted {
 		was := byUID[w.UID]
-		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
+		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) || c.progress.waits(w.UID, was.Status, w.Status) {
 			continue
 		}
 		if err := c.writeStatus(ctx, was, w.Status); err != nil {

@@ -39,11 +39,11 @@ func (s *Slots) Held(ctx context.Context, me fleet.Owner) (string, error) {
 	return "", nil
 }
 
-// Free frees every slot that the node holds, together with its reservation. A slot that is only
+// Free frees the slot if the node holds it, together with its reservation. A slot that is only
 // reserved for the node stays reserved, and so does one for the node that comes next. Free
-// succeeds if the node holds none.
-func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
-	return s.changeEach(ctx, "freeing", func(slot *fleet.Slot) bool { return vacate(slot, me) })
+// succeeds if the node does not hold it.
+func (s *Slots) Free(ctx context.Context, name string, me fleet.Owner) error {
+	return ifThere(s.change(ctx, name, func(slot *fleet.Slot) (bool, error) { return vacate(slot, me), nil }))
 }
 
 // vacate ends the node's holding of the slot, with its reservation, and reports whether it held

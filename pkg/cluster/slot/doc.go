@@ -25,8 +25,9 @@
 //	Abandon   coordinator  a person abandoned a node: frees its slots
 //	Take      agent        its node begins: makes it the holder of the slot reserved for it
 //	Held      agent        reads which slot its node holds
-//	Free      agent        its node is back in service: frees its slots
+//	Free      agent        its node is back in service: frees its slot
 //
 // Ensure skips a Lease that another client changed meanwhile; the others retry after a
-// conflict. They leave every other error to the caller.
+// conflict. They leave every other error to the caller. What a watch shows of a Lease saves them the
+// first read: the update is refused if the Lease has changed since.
 package slot

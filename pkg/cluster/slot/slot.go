@@ -86,16 +86,21 @@ func label(lease *coordinationv1.Lease) {
 	lease.Labels[v1alpha1.SlotLabel] = "true"
 }
 
-// Slots reads and writes the slots of a cluster. It uses no cache.
+// Slots reads and writes the slots of a cluster.
 type Slots struct {
-	leases kube.Leases
-	nodes  kube.Nodes
+	leases  kube.Leases
+	nodes   kube.Nodes
+	watched func(name string) *coordinationv1.Lease
 }
 
-// New returns the slots that leases reaches, those of v1alpha1.Namespace.
-func New(leases kube.Leases, nodes kube.Nodes) *Slots {
-	return &Slots{leases: leases, nodes: nodes}
+// New returns the slots that leases reaches, those of v1alpha1.Namespace. watched returns what a watch
+// shows of a Lease; nil: no watch shows it.
+func New(leases kube.Leases, nodes kube.Nodes, watched func(name string) *coordinationv1.Lease) *Slots {
+	return &Slots{leases: leases, nodes: nodes, watched: watched}
 }
+
+// Unwatched is for a client that watches no Lease.
+func Unwatched(string) *coordinationv1.Lease { return nil }
 
 func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	list, err := s.leases.List(ctx, metav1.ListOptions{})
@@ -106,7 +111,7 @@ func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 }
 
 // change reads the Lease, calls decide to change the slot, and writes it. After a conflict
-// it starts again. decide returns false to leave the slot as it is.
+// it starts again. decide returns false to leave the slot as it is; it may be called several times.
 func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
 	return s.rewrite(ctx, name, func(slot *fleet.Slot, unreadable error) (bool, error) {
 		if unreadable != nil {
@@ -118,26 +123,39 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot
 
 // rewrite is change for a Lease that may be unreadable.
 func (s *Slots) rewrite(ctx context.Context, name string, decide func(slot *fleet.Slot, unreadable error) (bool, error)) error {
+	// What a watch shows may be old: only a change that the API server accepts counts.
+	if lease := s.watched(name); lease != nil {
+		changed, err := s.rewriteLease(ctx, lease.DeepCopy(), decide)
+		if changed && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
 	return retry.RetryOnConflict(backOff, func() error {
 		lease, err := s.leases.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("reading slot %s: %w", name, err)
 		}
-		slot, err := FromLease(lease)
-		before := slot
-		if changed, err := decide(&slot, err); err != nil || !changed {
-			return err
-		}
-		store(slot, lease)
-		if slot.Holder != before.Holder || before.Unreadable {
-			lease.Spec.AcquireTime = acquired(slot)
-		}
-		_, err = s.leases.Update(ctx, lease, metav1.UpdateOptions{})
-		if err != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("writing slot %s: %w", name, err)
-		}
+		_, err = s.rewriteLease(ctx, lease, decide)
 		return err
 	})
+}
+
+// rewriteLease calls decide to change the slot, and writes the Lease if it is to be changed.
+func (s *Slots) rewriteLease(ctx context.Context, lease *coordinationv1.Lease, decide func(slot *fleet.Slot, unreadable error) (bool, error)) (changed bool, err error) {
+	slot, err := FromLease(lease)
+	before := slot
+	if changed, err := decide(&slot, err); err != nil || !changed {
+		return false, err
+	}
+	store(slot, lease)
+	if slot.Holder != before.Holder || before.Unreadable {
+		lease.Spec.AcquireTime = acquired(slot)
+	}
+	_, err = s.leases.Update(ctx, lease, metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsConflict(err) {
+		return true, fmt.Errorf("writing slot %s: %w", lease.Name, err)
+	}
+	return true, err
 }
 
 // changeEach changes each slot for which decide returns true. A Lease that cannot be parsed is

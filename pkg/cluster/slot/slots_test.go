@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -72,10 +73,10 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	step(t, "which is withdrawn, although it holds one", s.Withdraw(ctx, "slot-1", a), nil)
 	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
 	step(t, "nor reaped while the node is there", s.Reap(ctx, a), ErrNodeExists)
-	step(t, "b cannot free it", s.Free(ctx, b), nil)
+	step(t, "b cannot free it", s.Free(ctx, "slot-0", b), nil)
 	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
-	step(t, "a frees it with its reservation", s.Free(ctx, a), nil)
-	step(t, "and may say so twice", s.Free(ctx, a), nil)
+	step(t, "a frees it with its reservation", s.Free(ctx, "slot-0", a), nil)
+	step(t, "and may say so twice", s.Free(ctx, "slot-0", a), nil)
 	compare(t, s, "slot-0: -", "slot-1: -")
 
 	step(t, "b is next", s.Reserve(ctx, "slot-1", b), nil)
@@ -147,16 +148,16 @@ func namesNext(t *testing.T, client kubernetes.Interface) {
 	}
 	name()
 	step(t, "which waits", s.Take(ctx, "slot-0", next), ErrTaken)
-	step(t, "until the first frees it", s.Free(ctx, a), nil)
+	step(t, "until the first frees it", s.Free(ctx, "slot-0", a), nil)
 	compare(t, s, "slot-0: for slot-next")
 	step(t, "and then takes it", s.Take(ctx, "slot-0", next), nil)
-	step(t, "and frees it", s.Free(ctx, next), nil)
+	step(t, "and frees it", s.Free(ctx, "slot-0", next), nil)
 	compare(t, s, "slot-0: -")
 	name()
 	step(t, "the next node may be withdrawn", s.Withdraw(ctx, "slot-0", next), nil)
 	compare(t, s, "slot-0: held by slot-now")
 	step(t, "which reserves it for its holder again", s.Reserve(ctx, "slot-0", a), nil)
-	step(t, "and the holder frees it whole", s.Free(ctx, a), nil)
+	step(t, "and the holder frees it whole", s.Free(ctx, "slot-0", a), nil)
 	compare(t, s, "slot-0: -")
 	name()
 	step(t, "a node that has not taken it gives it back", s.GiveBack(ctx, "slot-0", a), nil)
@@ -295,7 +296,7 @@ func TestOtherLeases(t *testing.T) {
 }
 
 func newSlots(client kubernetes.Interface) *Slots {
-	return New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes())
+	return New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes(), Unwatched)
 }
 
 func addNode(t *testing.T, client kubernetes.Interface, name string) fleet.Owner {
@@ -358,4 +359,53 @@ func compare(t *testing.T, s *Slots, want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
+}
+
+// TestWatchedLease checks with a real API server that what a watch shows of a Lease saves the first
+// read, and that an old one decides nothing.
+func TestWatchedLease(t *testing.T) {
+	client := real(t)
+	deleteAll(t, client)
+	a, b := addNode(t, client, "watched-a"), addNode(t, client, "watched-b")
+	counted := &countedLeases{Leases: client.CoordinationV1().Leases(v1alpha1.Namespace)}
+	var watched *coordinationv1.Lease
+	s, ctx := New(counted, client.CoreV1().Nodes(), func(string) *coordinationv1.Lease { return watched }), t.Context()
+	look := func() {
+		t.Helper()
+		lease, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, "slot-0", metav1.GetOptions{})
+		step(t, "reading", err, nil)
+		lease.ManagedFields, watched, counted.reads = nil, lease, 0 // as an agent's cache has it
+	}
+	readings := func(want int) {
+		t.Helper()
+		if counted.reads != want {
+			t.Errorf("%d reads, want %d", counted.reads, want)
+		}
+	}
+	step(t, "creating slots", s.Ensure(ctx, 1), nil)
+	look()
+	step(t, "reserved by what is watched", s.Reserve(ctx, "slot-0", a), nil)
+	readings(0)
+	step(t, "an old Lease shows it free", s.Reserve(ctx, "slot-0", b), ErrTaken)
+	step(t, "an old Lease shows no reservation", s.Take(ctx, "slot-0", a), nil)
+	readings(2)
+	look()
+	step(t, "freed by what is watched", s.Free(ctx, "slot-0", a), nil)
+	readings(0)
+	step(t, "an old Lease shows that it is held", s.Free(ctx, "slot-0", a), nil)
+	step(t, "which is free again", s.Reserve(ctx, "slot-0", b), nil)
+	compare(t, s, "slot-0: for watched-b")
+	deleteAll(t, client)
+	step(t, "a Lease that is gone", s.Free(ctx, "slot-0", a), nil)
+}
+
+// countedLeases counts reads of one Lease.
+type countedLeases struct {
+	kube.Leases
+	reads int
+}
+
+func (c *countedLeases) Get(ctx context.Context, name string, options metav1.GetOptions) (*coordinationv1.Lease, error) {
+	c.reads++
+	return c.Leases.Get(ctx, name, options)
 }

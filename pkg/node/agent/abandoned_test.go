@@ -126,7 +126,7 @@ func TestNoRebootOnStaleWatch(t *testing.T) {
 	}
 	// Its Lease was deleted, and it is released: it finishes.
 	c.order(v1alpha1.ReleaseNode)
-	c.must(c.slots.Free(t.Context(), c.owner))
+	c.must(c.slots.Free(t.Context(), "slot-0", c.owner))
 	if reboots, err := reboot(); reboots != 2 || err != nil {
 		t.Errorf("without its Lease: got %d reboots and error %v, want 2 and none", reboots, err)
 	}

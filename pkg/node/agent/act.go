@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -42,14 +43,13 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		a.installed = a.installed && action.Verb != verb.Uninstall
 		input := verb.Input{
 			Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active,
-			Keyring:              func() (string, error) { return a.keyring(ctx) },
 			ClusterConfiguration: func() (string, error) { return a.clusterConfiguration(ctx) },
 		}
-		return a.start(ctx, action.Verb, action.Key, input)
+		return a.start(ctx, action.Verb, action.Key, input, o.Gate != nil)
 	case machine.DoTake:
-		return a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node))
+		return a.noteHolder(o.Slot.Reserved, ownerOf(node), a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node)))
 	case machine.DoFree:
-		return a.free(ctx, node)
+		return a.noteHolder(o.Slot.Held, fleet.Owner{}, a.free(ctx, node, o.Slot.Held))
 	case machine.DoCordon:
 		return a.patch(ctx, cordon(node, a.state.Upgrade.Name, o.Slot.Held))
 	case machine.DoUncordon:
@@ -128,13 +128,13 @@ type startFailure struct {
 }
 
 // start starts a verb on the host. It records a failure for the status; the pauses between
-// retries grow.
-func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Input) error {
+// retries grow. gated says that the gate has just compared the order with its upgrade.
+func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Input, gated bool) error {
 	entry, ok := verb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}
-	err := a.startVerb(ctx, entry, key, in)
+	err := a.startVerb(ctx, entry, key, in, gated)
 	if err == nil {
 		delete(a.startFailures, v)
 		a.stageAgain = a.stageAgain && v != verb.Stage
@@ -151,12 +151,18 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Inpu
 	return err
 }
 
-func (a *Agent) startVerb(ctx context.Context, entry verb.Entry, key string, in verb.Input) error {
-	if err := a.checkPolicy(ctx, entry); err != nil {
+func (a *Agent) startVerb(ctx context.Context, entry verb.Entry, key string, in verb.Input, gated bool) error {
+	policy, err := a.checkPolicy(ctx, entry)
+	if err != nil {
 		return err
 	}
-	if err := a.checkSpec(ctx, entry, in); err != nil {
-		return err
+	if policy != nil {
+		in.Keyring = policy.Spec.Source.Keyring
+	}
+	if !gated {
+		if err := a.checkSpec(ctx, entry, in); err != nil {
+			return err
+		}
 	}
 	request, err := entry.Request(key, in)
 	if err != nil {

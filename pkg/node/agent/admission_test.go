@@ -50,14 +50,14 @@ func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 	c.must(c.slots.Reserve(ctx, "slot-0", c.owner))
 	awaitDenied(t, "another node's reservation taken", func() error { return bad.Take(ctx, "slot-0", c.owner) })
 	allowed(t, "its own reservation taken", own.Take(ctx, "slot-0", c.owner))
-	awaitDenied(t, "another node's slot freed", func() error { return bad.Free(ctx, c.owner) })
+	awaitDenied(t, "another node's slot freed", func() error { return bad.Free(ctx, "slot-0", c.owner) })
 	awaitDenied(t, "a slot kept for itself", func() error {
 		return own.Reserve(ctx, c.secondSlot(), c.owner)
 	})
 	if err := own.Ensure(ctx, 3); !apierrors.IsForbidden(err) {
 		t.Errorf("creating a slot: got error %v, want Forbidden", err)
 	}
-	allowed(t, "its own slot freed", own.Free(ctx, c.owner))
+	allowed(t, "its own slot freed", own.Free(ctx, "slot-0", c.owner))
 }
 
 // secondSlot creates a slot that no node holds.
@@ -88,5 +88,5 @@ func awaitDenied(t *testing.T, what string, do func() error) {
 }
 
 func slotsOf(client kubernetes.Interface) *slot.Slots {
-	return slot.New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes())
+	return slot.New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes(), slot.Unwatched)
 }

@@ -95,6 +95,9 @@ type Agent struct {
 	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
 	inventory     inventoryView
 	openAt        time.Time // when the gate was read last, if it was open
+	openNow       bool      // it was read in this reconcile
+	nodeWrite     nodeWrite
+	leaseWrite    leaseWrite
 	drained       *machine.Drain
 	volumes       *machine.Volumes
 	rebootTriedAt time.Time // when this agent first tried to request the reboot
@@ -115,7 +118,6 @@ type Agent struct {
 func New(c Config) *Agent {
 	a := &Agent{
 		Config:  c,
-		slots:   slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes()),
 		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, Account: c.Account},
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
@@ -123,6 +125,7 @@ func New(c Config) *Agent {
 		failures:      map[verb.Verb]time.Time{},
 		startFailures: map[verb.Verb]startFailure{},
 	}
+	a.slots = slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes(), a.watchedLease)
 	a.kubeadm = newLogCopier(c.Host, c.Output)
 	a.ready = sync.OnceFunc(c.Ready)
 	a.engine.ask.Store(true)
@@ -173,9 +176,7 @@ func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
 }
 
 // node returns the Node object, from the watch, or nil.
-func (a *Agent) node() *corev1.Node {
-	return one[*corev1.Node](a.nodes)
-}
+func (a *Agent) node() *corev1.Node { return a.nodeWrite.orShown(one[*corev1.Node](a.nodes)) }
 
 func one[T any](informer cache.SharedIndexInformer) (none T) {
 	for _, object := range informer.GetStore().List() {

@@ -110,17 +110,18 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Kubelet.Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+	written, err := a.Kubelet.Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("writing node %s as its kubelet: %w", a.Node, err)
 	}
+	a.noteNode(written)
 	return nil
 }
 
 // free frees the slot if the Node has no annotation of ours. It reads the Node live: a
 // stale watch may not show our latest cordon, and the next node would begin while this one
 // is still cordoned.
-func (a *Agent) free(ctx context.Context, node *corev1.Node) error {
+func (a *Agent) free(ctx context.Context, node *corev1.Node, held string) error {
 	now, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -129,5 +130,5 @@ func (a *Agent) free(ctx context.Context, node *corev1.Node) error {
 	case nodeOf(now).Marked():
 		return fmt.Errorf("not freeing the slot of node %s: the node still has our annotations, which the watch does not show yet", a.Node)
 	}
-	return a.slots.Free(ctx, ownerOf(node))
+	return a.slots.Free(ctx, held, ownerOf(node))
 }

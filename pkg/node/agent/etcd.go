@@ -74,7 +74,7 @@ func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, notBefore 
 // requestEtcd starts the verb that reads etcd's health.
 func (a *Agent) requestEtcd(ctx context.Context, now time.Time) {
 	key := now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Etcd, key, verb.Input{}); err != nil {
+	if err := a.start(ctx, verb.Etcd, key, verb.Input{}, false); err != nil {
 		a.Log.WarnContext(ctx, "asking etcd", "node", a.Node, "error", err)
 		return
 	}

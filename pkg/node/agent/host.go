@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -114,7 +115,7 @@ func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, erro
 	if between {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
-		if hold, err := a.policyHold(ctx); err != nil || hold.Holds() {
+		if policy, err := a.policy(ctx); err != nil || plan.PolicyGate(policy).Holds() {
 			return true, nil // tried again by the next reconcile; the verbs say why
 		}
 	}
@@ -240,7 +241,7 @@ func (h *hostView) answer(last *verb.Result) error {
 
 func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) error {
 	key := now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Facts, key, verb.Input{}); err != nil {
+	if err := a.start(ctx, verb.Facts, key, verb.Input{}, false); err != nil {
 		return err
 	}
 	a.seen.asked = question{key: key, after: after, at: now, open: true}

@@ -28,6 +28,7 @@ const (
 
 // reconcile runs steps until the node has to wait, and returns for how long at most.
 func (a *Agent) reconcile(ctx context.Context) time.Duration {
+	a.openNow = false
 	for range maxSteps {
 		o, err := a.observe(ctx)
 		if err != nil {
@@ -59,7 +60,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
 		a.failuresInRow = 0
-		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 || action.Do == machine.DoLook && len(a.volumes.Attached) == 0 {
+		if a.goesOn(action.Do) {
 			continue
 		}
 		if action.Do == machine.DoDrain || action.Do == machine.DoLook {
@@ -108,7 +109,7 @@ func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Durat
 // of the status has to be written.
 func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
-	if !a.changedAt.IsZero() {
+	if !a.changedAt.IsZero() || !a.conditions.plannedAt.IsZero() {
 		longest = writeWithin
 	}
 	switch {
@@ -138,6 +139,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	a.failingWrite = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
 		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.drained, a.volumes = time.Time{}, time.Time{}, "", nil, nil
+		a.drainer.Begin()
 	}
 	t := Transition{
 		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,

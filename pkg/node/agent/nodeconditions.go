@@ -29,6 +29,8 @@ type conditionsView struct {
 	from string
 	// retryAt is when a write that failed is repeated.
 	retryAt time.Time
+	// plannedAt is since when nothing but MaintenancePlanned is to be written; zero: it is not.
+	plannedAt time.Time
 }
 
 // pauses reports whether a write that failed is not repeated yet. A time far in the future is
@@ -36,6 +38,19 @@ type conditionsView struct {
 func (v conditionsView) pauses(now time.Time) bool {
 	left := v.retryAt.Sub(now)
 	return left > 0 && left <= conditionsPause
+}
+
+// later reports whether a change to these conditions is to be written later: a node that begins is
+// drained within writeWithin, and then what is planned is written with that.
+func (v *conditionsView) later(shows []corev1.NodeConditionType, now time.Time) bool {
+	if len(shows) != 1 || shows[0] != corev1.NodeMaintenancePlanned {
+		v.plannedAt = time.Time{}
+		return false
+	}
+	if v.plannedAt.IsZero() || v.plannedAt.After(now) {
+		v.plannedAt = now
+	}
+	return now.Sub(v.plannedAt) < writeWithin
 }
 
 // statusPatch is a strategic merge patch of a Node's status, which merges conditions by their
@@ -67,7 +82,7 @@ func (a *Agent) showConditions(ctx context.Context, o machine.Observation) {
 	}
 	message := machine.ConditionMessage(a.state, o.Spec, a.Node)
 	patch, changes := patchConditions(node, shows, message, metav1.NewTime(o.Now.UTC().Truncate(time.Second)))
-	if !changes {
+	if !changes || a.conditions.later(shows, o.Now) {
 		return
 	}
 	data, err := json.Marshal(patch)

@@ -97,6 +97,7 @@ func TestNodeConditions(t *testing.T) {
 	seen := c.recordConditions()
 	c.order(v1alpha1.ReleaseKubeadmAhead)
 	c.await("kubeadm has run ahead", func(s agentStatus) bool { return s.Versions.Kubeadm == "v1.34.4" })
+	c.awaitConditions("MaintenancePlanned") // a node that begins at once is drained before that is written
 	c.order(v1alpha1.ReleaseNode)
 	c.awaitStep(v1alpha1.StepIdle)
 	c.awaitConditions("")

@@ -81,10 +81,11 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1a
 // begin because a pod has gone: an open gate counts for betweenRounds.
 func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) *fleet.Hold {
 	draining := a.state.Step == v1alpha1.StepDraining
+	age := o.Now.Sub(a.openAt)
 	switch {
 	case draining && !a.roundDue(o.Now):
 		return nil
-	case draining && a.drained != nil && !a.openAt.After(o.Now) && o.Now.Sub(a.openAt) < betweenRounds:
+	case draining && a.drained != nil && age >= 0 && age < betweenRounds, a.openNow && a.beginsToDisrupt() && age >= 0 && age < writeWithin:
 		return &fleet.Hold{}
 	case o.Host == nil && (!draining || a.onControlPlane()):
 		return nil
@@ -92,10 +93,20 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		return nil
 	}
 	gate := a.gate(ctx, node, o)
-	if a.openAt = (time.Time{}); !gate.Holds() {
+	if a.openAt, a.openNow = (time.Time{}), !gate.Holds(); a.openNow {
 		a.openAt = o.Now
 	}
 	return &gate
+}
+
+// beginsToDisrupt reports whether the node is between its slot and the first eviction. If nothing is
+// waited for there, all of it is done in one reconcile, and the gate's answer before the slot counts.
+func (a *Agent) beginsToDisrupt() bool {
+	switch a.state.Step {
+	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning:
+		return true
+	}
+	return a.state.Step == v1alpha1.StepDraining && a.drained == nil
 }
 
 func nodeOf(node *corev1.Node) machine.Node {
@@ -130,6 +141,7 @@ func (a *Agent) slot(node *corev1.Node, ordered string) machine.Slot {
 		if err != nil || ordered != "" && s.Name != ordered && s.Name != mark {
 			continue
 		}
+		a.leaseWrite.showIn(&s, lease.ResourceVersion)
 		if s.Holder == me && (seen.Held == "" || s.Name == mark) {
 			seen.Held = s.Name
 		}

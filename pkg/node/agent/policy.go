@@ -29,47 +29,24 @@ func (a *Agent) policy(ctx context.Context) (*v1alpha1.UpgradePolicy, error) {
 	return policy, nil
 }
 
-// policyHold holds a node while the UpgradePolicy does not allow that it is changed.
-func (a *Agent) policyHold(ctx context.Context) (fleet.Hold, error) {
-	policy, err := a.policy(ctx)
-	if err != nil {
-		return fleet.Hold{}, err
-	}
-	return plan.PolicyGate(policy), nil
-}
-
-// checkPolicy returns an error if the UpgradePolicy does not allow the verb now.
-func (a *Agent) checkPolicy(ctx context.Context, entry verb.Entry) error {
+// checkPolicy returns the UpgradePolicy, read live, so that a key that was removed from it is no
+// longer trusted; nil for a verb that does not ask for it. It returns an error if the policy does not
+// allow the verb now.
+func (a *Agent) checkPolicy(ctx context.Context, entry verb.Entry) (*v1alpha1.UpgradePolicy, error) {
 	if entry.Policy == verb.PolicyNotAsked {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
-	hold, err := a.policyHold(ctx)
-	if err != nil {
-		return host.Fail(v1alpha1.ReasonGateUnknown, "%w", err)
-	}
-	if hold.Reason == v1alpha1.ReasonObserved && entry.Policy == verb.PolicyExists {
-		return nil
-	}
-	if hold.Holds() {
-		return host.Fail(hold.Reason, "%s", hold.Message)
-	}
-	return nil
-}
-
-// keyring returns the keys that may sign the index of images. It reads live, so that a
-// key that was removed from the policy is no longer trusted. Without a policy it is not
-// known which keys may.
-func (a *Agent) keyring(ctx context.Context) (string, error) {
 	policy, err := a.policy(ctx)
 	if err != nil {
-		return "", err
+		return nil, host.Fail(v1alpha1.ReasonGateUnknown, "%w", err)
 	}
-	if hold := plan.PolicyGate(policy); hold.Holds() {
-		return "", host.Fail(hold.Reason, "%s", hold.Message)
+	hold := plan.PolicyGate(policy)
+	if hold.Holds() && (hold.Reason != v1alpha1.ReasonObserved || entry.Policy != verb.PolicyExists) {
+		return nil, host.Fail(hold.Reason, "%s", hold.Message)
 	}
-	return policy.Spec.Source.Keyring, nil
+	return policy, nil
 }
 
 // keyringHold holds a node whose image was staged before the UpgradePolicy had its present

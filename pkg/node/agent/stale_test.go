@@ -39,7 +39,7 @@ func TestNoFreeOnStaleWatch(t *testing.T) {
 		if err := a.nodes.GetStore().Add(seen); err != nil {
 			t.Fatal(err)
 		}
-		err := a.act(t.Context(), machine.Action{Do: machine.DoFree}, machine.Observation{})
+		err := a.act(t.Context(), machine.Action{Do: machine.DoFree}, machine.Observation{Slot: machine.Slot{Held: "slot-0"}})
 		got, readErr := account.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-0", metav1.GetOptions{})
 		if readErr != nil {
 			t.Fatal(readErr)

@@ -60,15 +60,28 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 const writeWithin = time.Second
 
 // mayWriteLater reports whether the status need not be written before the action. The
-// coordinator waits for what a node says between attempts, or once it has failed. A round of
-// evictions needs the step to be written, not what is left of the former round.
+// coordinator waits for what a node says between attempts, or once it has failed. An agent that
+// starts again repeats a round of evictions if it finds Cordoning or Draining, and ends the guard's
+// watch and removes the cordon again if it finds a step of a node that comes back.
 func (a *Agent) mayWriteLater(action machine.Action) bool {
-	step := a.state.Step
-	switch action.Do {
-	case machine.DoNothing:
+	step, written := a.state.Step, a.lastStatus.sent.Step
+	switch {
+	case action.Do == machine.DoNothing:
 		return !machine.BetweenAttempts(step) && step.Info().Phase != v1alpha1.PhaseStopped
-	case machine.DoDrain:
-		return a.lastStatus.sent.Step == step
+	case action.Do == machine.DoDrain:
+		return written == step || written == v1alpha1.StepCordoning
+	case action.Do == machine.DoUncordon, action.Verb == verb.Confirm:
+		return comesBack(step) && comesBack(written)
+	}
+	return false
+}
+
+// comesBack reports whether a node in this step goes on to the end of its reboot, or of its kubelet's
+// restart, and has its cordon until then.
+func comesBack(step v1alpha1.Step) bool {
+	switch step {
+	case v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning:
+		return true
 	}
 	return false
 }

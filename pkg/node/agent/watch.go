@@ -201,6 +201,16 @@ func (w *slotWatch) leases() []*coordinationv1.Lease {
 	return list
 }
 
+// watchedLease returns what the watch shows of the Lease of that name, or nil.
+func (a *Agent) watchedLease(name string) *coordinationv1.Lease {
+	for _, lease := range a.leases.leases() {
+		if lease.Name == name {
+			return lease
+		}
+	}
+	return nil
+}
+
 // watchSlots begins a watch of the Leases in a scope, which wakes the loop.
 func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
 	w := newSlotWatch()

@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -25,7 +26,12 @@ type Drainer struct {
 	// Account is a client that may read DaemonSets and PodDisruptionBudgets, which a kubelet
 	// may not.
 	Account kube.Interface
+
+	daemonSets map[types.NamespacedName]bool // those that existed when this drain first looked
 }
+
+// Begin begins a drain: what an earlier one has read no longer counts.
+func (d *Drainer) Begin() { d.daemonSets = map[types.NamespacedName]bool{} }
 
 // Round evicts once each pod that the settings select and that is not terminating yet. If
 // deletePods is set, it deletes them instead, regardless of PodDisruptionBudgets and of rules

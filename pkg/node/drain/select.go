@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -65,8 +66,16 @@ func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (se
 func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOf(&pod)
 	if owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String() && !finished(pod) {
+		set := types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}
+		if d.daemonSets[set] {
+			return true, nil
+		}
 		_, err := d.Account.DaemonSets(pod.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err == nil {
+			if d.daemonSets == nil {
+				d.Begin()
+			}
+			d.daemonSets[set] = true
 			return true, nil
 		}
 		if !apierrors.IsNotFound(err) {

@@ -12,6 +12,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
+// What is shown while these verbs run, and with the step that starts them: so it is written once.
+const (
+	takesSnapshot = "a snapshot of etcd is being taken"
+	runsKubeadm   = "kubeadm is running"
+)
+
 // snapshotting takes a snapshot of etcd before the first kubeadm of an upgrade. The
 // snapshot is in the status before kubeadm begins.
 func snapshotting(s State, o Observation) (State, Action) {
@@ -19,7 +25,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	ended := work.endedInStep(s, key)
 	switch {
 	case work.Running:
-		return s.withReason(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
+		return s.withReason(v1alpha1.ReasonReleased, takesSnapshot), Action{}
 	case !needsEtcdSnapshot(s, o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case ended && work.OK && o.EtcdSnapshot != nil:
@@ -34,7 +40,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return withWork(s, o, verb.Snapshot, key)
+	return withWork(s.withReason(v1alpha1.ReasonReleased, takesSnapshot), o, verb.Snapshot, key)
 }
 
 // needsEtcdSnapshot reports whether this upgrade still needs a snapshot of etcd. After
@@ -49,7 +55,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	ended := work.endedInStep(s, key)
 	switch {
 	case work.Running:
-		return s.withReason(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
+		return s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}
 	case ended && work.OK && !kubeadmDone(o):
 		return abortAndRetry(s, o, v1alpha1.ReasonKubeadmFailed, fmt.Sprintf("kubeadm succeeded, and yet the node's files do not say that it reached %s: they say %s", o.Spec.Version, cmp.Or(o.Host.KubeadmVersion, "nothing")))
 	case kubeadmDone(o):
@@ -73,7 +79,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return withWork(s, o, verb.Kubeadm, key)
+	return withWork(s.withReason(v1alpha1.ReasonReleased, runsKubeadm), o, verb.Kubeadm, key)
 }
 
 // checking ends pass 1. The node keeps its slot until the control plane is healthy. One that goes by

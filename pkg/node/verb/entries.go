@@ -44,8 +44,7 @@ func stageArgs(o Input) (StageArgs, error) {
 	if err != nil {
 		return StageArgs{}, err
 	}
-	keyring, err := o.Keyring()
-	return StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: keyring}, err
+	return StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: o.Keyring}, nil
 }
 
 var pull = Entry{

@@ -81,9 +81,9 @@ type Input struct {
 	SoftReboots int32
 	// Active is the version that the node's symlink points to.
 	Active string
-	// Keyring reads the keys that may sign the index of images. Empty means that
-	// no signature is needed.
-	Keyring func() (string, error)
+	// Keyring has the keys that may sign the index of images. Empty means that no signature is
+	// needed.
+	Keyring string
 	// ClusterConfiguration reads kubeadm's ClusterConfiguration from the cluster.
 	ClusterConfiguration func() (string, error)
 }

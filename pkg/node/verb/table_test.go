@@ -70,7 +70,7 @@ func TestRequests(t *testing.T) {
 		},
 		Method:               v1alpha1.MethodReboot,
 		Active:               "v1.34.5",
-		Keyring:              func() (string, error) { return "keys", nil },
+		Keyring:              "keys",
 		ClusterConfiguration: func() (string, error) { return "kind: ClusterConfiguration", nil },
 	}
 	want := map[Verb]string{

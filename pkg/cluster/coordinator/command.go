@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -105,7 +106,8 @@ func runProgram(ctx context.Context, version string, o options) error {
 	if err != nil {
 		return fmt.Errorf("naming this replica: %w", err)
 	}
-	identity := host + "_" + string(uuid.NewUUID())
+	// A pod that starts again after a reboot is the same replica: it need not wait until its Lease ends.
+	identity := host + "_" + cmp.Or(os.Getenv("POD_NAME"), string(uuid.NewUUID()))
 	return Lead(ctx, clients, identity, log, func(leader string) {
 		// The replicas use the node's network: of two on one node, the leader serves.
 		server.Listen(leader == identity || !strings.HasPrefix(leader, host+"_"))

@@ -74,7 +74,7 @@ type object[S any] interface {
 
 type list[S any] interface {
 	*S
-	runtime.Object
+	List
 }
 
 func resource[S, LS any, T object[S], L list[LS]](client rest.Interface, name, namespace string) Resource[T, L] {

@@ -23,11 +23,19 @@ type Object interface {
 	metav1.Object
 }
 
+// List is a list of objects of one of the project's kinds.
+type List interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
 // Kind reads and writes the objects of one of the project's kinds.
-type Kind[T Object, L runtime.Object] struct {
+type Kind[T Object, L List] struct {
 	*gentype.ClientWithList[T, L]
-	kind  string
-	empty func() T
+	kind, resource string
+	codec          runtime.ParameterCodec
+	empty          func() T
+	emptyList      func() L
 }
 
 // Kinds has a client for each of the project's kinds. It has no cache, does not retry and makes
@@ -74,11 +82,14 @@ func NewKinds(config *rest.Config) (*Kinds, error) {
 }
 
 func kindOf[S, LS any, T object[S], L list[LS]](client rest.Interface, codec runtime.ParameterCodec, name, kind string) Kind[T, L] {
-	one := func() T { return new(S) }
+	one, none := func() T { return new(S) }, func() L { return new(LS) }
 	return Kind[T, L]{
-		ClientWithList: gentype.NewClientWithList[T, L](name, client, codec, metav1.NamespaceNone, one, func() L { return new(LS) }),
+		ClientWithList: gentype.NewClientWithList[T, L](name, client, codec, metav1.NamespaceNone, one, none),
 		kind:           kind,
+		resource:       name,
+		codec:          codec,
 		empty:          one,
+		emptyList:      none,
 	}
 }
 

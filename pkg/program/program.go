@@ -14,16 +14,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// gcPercent lets the heap grow by half of what is in use before it is collected, not by all of it: these
-// programs wait most of the time, and each node's memory counts.
-const gcPercent = 50
+// waitsMostly is SetGC's percentage for programs that wait most of the time, on each node.
+const waitsMostly = 50
+
+// SetGC lets the heap grow by that percentage of what is in use before garbage is collected, unless the
+// environment has GOGC.
+func SetGC(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
 
 // Run executes the command and ends the process. SIGTERM and an interrupt end the command's
 // context.
 func Run(command *cobra.Command) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	SetGC(waitsMostly)
 	// client-go logs through klog.
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	klog.SetSlogLogger(slog.Default())

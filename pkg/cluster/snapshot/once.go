@@ -66,9 +66,9 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 }
 
 func readOurs(ctx context.Context, k *kinds, ours *kube.Kinds, s *fleet.Snapshot) {
-	read(ctx, k, &s.NodeUpgrades, "NodeUpgrades", ours.NodeUpgrades.List, "")
-	read(ctx, k, &s.Inventories, "NodeInventories", ours.NodeInventories.List, "")
-	read(ctx, k, &s.Records, "UpgradeRecords", ours.UpgradeRecords.List, "")
+	readKind(ctx, k, &s.NodeUpgrades, "NodeUpgrades", ours.NodeUpgrades)
+	readKind(ctx, k, &s.Inventories, "NodeInventories", ours.NodeInventories)
+	readKind(ctx, k, &s.Records, "UpgradeRecords", ours.UpgradeRecords)
 	read(ctx, k, &s.Schedules, "MaintenanceSchedules", ours.MaintenanceSchedules.List, "")
 	k.Go(func() (err error) {
 		s.Policy, err = readPolicy(ctx, ours)

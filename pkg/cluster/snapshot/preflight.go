@@ -68,8 +68,8 @@ func (r *factsReader) readRequired() error {
 	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.clients.Kube.CoreV1().Pods(systemNamespace).List, notControlled)
 	r.takePolicy(r.clients.Policy)
 	if r.clients.Ours != nil {
-		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.clients.Ours.NodeUpgrades.List, "")
-		read(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.clients.Ours.NodeInventories.List, "")
+		readKind(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.clients.Ours.NodeUpgrades)
+		readKind(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.clients.Ours.NodeInventories)
 		k.Go(r.readPolicy)
 	}
 	return k.Wait()

@@ -235,6 +235,27 @@ func list[T any, L runtime.Object](ctx context.Context, all *[]T, kind string, p
 	return nil
 }
 
+// readKind lists all objects of one of our kinds, as read does.
+func readKind[S any, T object[S], L kube.List](ctx context.Context, k *kinds, all *[]S, kind string, of kube.Kind[T, L]) {
+	k.Go(func() error {
+		found, err := of.All(ctx, metav1.ListOptions{}, func(one T) T { trim(one); return one })
+		if err != nil {
+			return &Unreadable{kind, err}
+		}
+		*all = make([]S, len(found))
+		for i := range found {
+			(*all)[i] = *found[i]
+		}
+		return nil
+	})
+}
+
+// object is an object of one of our kinds, by its pointer.
+type object[S any] interface {
+	*S
+	kube.Object
+}
+
 // Unreadable is the error of a kind, or an object, that could not be read.
 type Unreadable struct {
 	What string

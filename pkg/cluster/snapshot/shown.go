@@ -24,7 +24,7 @@ func ReadShown(ctx context.Context, c Clients, at time.Time) (fleet.Snapshot, er
 		nodes []corev1.Node
 	)
 	k := &kinds{}
-	read(ctx, k, &s.NodeUpgrades, "NodeUpgrades", c.Ours.NodeUpgrades.List, "")
+	readKind(ctx, k, &s.NodeUpgrades, "NodeUpgrades", c.Ours.NodeUpgrades)
 	read(ctx, k, &s.Upgrades, "ClusterUpgrades", c.Ours.ClusterUpgrades.List, "")
 	read(ctx, k, &s.Schedules, "MaintenanceSchedules", c.Ours.MaintenanceSchedules.List, "")
 	k.Go(func() (err error) {

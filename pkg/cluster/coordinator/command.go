@@ -140,6 +140,7 @@ func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	}
 	access.QPS, access.Burst = 100, 200
 	access.UserAgent = "kubectl-upgrade-coordinator"
+	access.Dial = redial
 	return access, nil
 }
 

@@ -102,7 +102,7 @@ var bugs = []bug{
 		{"pkg/node/machine/waiting.go", "if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == \"\") {", "if !o.Managed {"},
 	}},
 	{"the agent's gate does not read suspend", []edit{
-		{"pkg/cluster/plan/gate.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
+		{"pkg/cluster/plan/windows.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
 	}},
 	{"a node on hold begins", []edit{
 		{"pkg/node/agent/gate.go", "return plan.HoldLabelGate(node.Labels), nil", "return plan.HoldLabelGate(node.Annotations), nil"},
@@ -155,7 +155,7 @@ var bugs = []bug{
 		{"pkg/node/agent/gate.go", "if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {", "if policy == nil {\n\t\tpolicy = &v1alpha1.UpgradePolicy{}\n\t}\n\tif hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {"},
 	}},
 	{"nodes are given back without an UpgradePolicy", []edit{
-		{"pkg/cluster/plan/spec.go", "return n.spec.Managed\n", "return false\n"},
+		{"pkg/cluster/plan/plan.go", "return n.spec.Managed\n", "return false\n"},
 		{"pkg/node/verb/entries.go", "PolicyExists", "PolicyNotAsked"},
 	}},
 	{"an image is activated that another keyring signed", []edit{
@@ -244,12 +244,12 @@ var bugs = []bug{
 		{"pkg/version/skew.go", "if !from.SameLine(to) {", "if from.Major != to.Major {"},
 	}},
 	{"a node begins without Cluster API's request", []edit{
-		{"pkg/cluster/plan/filters_requests.go", "return !t.byRequest || t.Spec.Requests(n.Name, n.UID)", "return true"},
-		{"pkg/cluster/plan/filters_requests.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+		{"pkg/cluster/plan/filters_order.go", "return !t.byRequest || t.Spec.Requests(n.Name, n.UID)", "return true"},
+		{"pkg/cluster/plan/filters_order.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
 	}},
 	{"a request that was taken back still counts", []edit{
 		{"pkg/cluster/plan/filters.go", "{node: notRequested, withdraws: true,", "{node: notRequested,"},
-		{"pkg/cluster/plan/filters_requests.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+		{"pkg/cluster/plan/filters_order.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
 	}},
 	{"a requested control plane leaves kubeadm out", []edit{
 		{"pkg/node/machine/locking.go", "case !kubeadmDone(o):", "case !kubeadmDone(o) && !(o.Host.ControlPlane && o.Spec.Release == v1alpha1.ReleaseNode):"},

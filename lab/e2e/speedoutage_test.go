@@ -105,7 +105,7 @@ func (o *outageRun) write(t *testing.T) {
 				measuredOn(),
 				{fmt.Sprintf("out of service, median of %d", len(o.ours)), "", seconds(ours)},
 				{"out of service by the script, median", "", seconds(bare)},
-				{"the ratio of both", "1.1 ×", ratio(ours, bare)},
+				{"the ratio of both", "1.2 ×", ratio(ours, bare)},
 			}},
 			{Text: "kubectl-upgrade's steps:", Columns: []string{"", "median"}, Rows: stepRows(o.records)},
 			{Text: "The script's:", Columns: []string{"", "median"}, Rows: parts},

@@ -51,10 +51,14 @@ func (w leaseWrite) showIn(s *fleet.Slot, version string) {
 
 // noteHolder notes who holds a slot, if the Lease was written, and returns the error of that.
 func (a *Agent) noteHolder(name string, holder fleet.Owner, err error) error {
-	if lease := a.watchedLease(name); err == nil && lease != nil {
+	if err != nil {
+		return err
+	}
+	a.leaseWrite = leaseWrite{}
+	if lease := a.watchedLease(name); lease != nil {
 		a.leaseWrite = leaseWrite{name: name, before: lease.ResourceVersion, holder: holder}
 	}
-	return err
+	return nil
 }
 
 // goesOn reports whether the next step can begin before a watch shows what the action has changed.

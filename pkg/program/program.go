@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// waitsMostly is SetGC's percentage for programs that wait most of the time, on each node.
+// waitsMostly is SetGC's percentage for programs that wait most of the time.
 const waitsMostly = 50
 
 // SetGC lets the heap grow by that percentage of what is in use before garbage is collected, unless the

@@ -91,10 +91,12 @@ func runProgram(ctx context.Context, version string, o options) error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
+	once := rest.CopyConfig(access)
+	once.Dial = nil // an apiserver that is away is not waited for
 	c := New(Clients{
 		RequirePolicy: o.needsPolicy,
 
-		Kube: clients, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
+		Kube: clients, Ours: ours, Events: events, Log: log, Access: once, Check: preflight.Check,
 		Watchdog: program.ExitingWatchdog("the coordinator"), Metrics: observed, Version: version, ClockAhead: clock.Ahead,
 		AskGate: gates.Ask, SendNotice: []string{filepath.Join(filepath.Dir(executable), "send-notice")},
 	})
@@ -106,7 +108,8 @@ func runProgram(ctx context.Context, version string, o options) error {
 	if err != nil {
 		return fmt.Errorf("naming this replica: %w", err)
 	}
-	// A pod that starts again after a reboot is the same replica: it need not wait until its Lease ends.
+	// A pod that starts again after a reboot, as most do, is the same replica: it need not wait until
+	// its Lease ends.
 	identity := host + "_" + cmp.Or(os.Getenv("POD_NAME"), string(uuid.NewUUID()))
 	return Lead(ctx, clients, identity, log, func(leader string) {
 		// The replicas use the node's network: of two on one node, the leader serves.

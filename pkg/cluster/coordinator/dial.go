@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// dialTimeout is how long one connection may take to be made.
+	// dialTimeout is how long a connection to an IP address may take to be made.
 	dialTimeout = time.Second
 	// dialPause is the pause between two attempts.
 	dialPause = 200 * time.Millisecond
@@ -21,7 +21,10 @@ const (
 func redial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialsFor)
 	defer cancel()
-	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	dialer := net.Dialer{KeepAlive: 30 * time.Second}
+	if host, _, err := net.SplitHostPort(address); err == nil && net.ParseIP(host) != nil {
+		dialer.Timeout = dialTimeout // a name may have several addresses, each of which is tried
+	}
 	for {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err == nil {

@@ -34,7 +34,9 @@ func (l *onceList[T]) start(ctx context.Context, read func(context.Context) ([]T
 		go func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
 			defer close(l.read)
-			l.all, l.err = read(ctx)
+			if l.all, l.err = read(ctx); l.err != nil {
+				l.all = nil // not the pages that could be read
+			}
 		}()
 	})
 }

@@ -121,9 +121,10 @@ func (r *factsReader) readKubeletConfig() {
 
 func (r *factsReader) readPods() {
 	pods, err := r.clients.readPods(r.ctx)
-	if r.facts.Workloads.Pods = pods; err != nil {
+	if err != nil {
 		r.addUnreadKind("Pods", "what a drain would do to them", err)
 	}
+	r.facts.Workloads.Pods = pods
 }
 
 func (r *factsReader) readBudgets() {

@@ -47,9 +47,9 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		}
 		return a.start(ctx, action.Verb, action.Key, input, o.Gate != nil)
 	case machine.DoTake:
-		return a.noteHolder(o.Slot.Reserved, ownerOf(node), a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node)))
+		return a.writeHolder(o.Slot.Reserved, ownerOf(node), func() error { return a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node)) })
 	case machine.DoFree:
-		return a.noteHolder(o.Slot.Held, fleet.Owner{}, a.free(ctx, node, o.Slot.Held))
+		return a.writeHolder(o.Slot.Held, fleet.Owner{}, func() error { return a.free(ctx, node, o.Slot.Held) })
 	case machine.DoCordon:
 		return a.patch(ctx, cordon(node, a.state.Upgrade.Name, o.Slot.Held))
 	case machine.DoUncordon:

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -94,8 +93,7 @@ type Agent struct {
 	lastStatus    writtenStatus
 	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
 	inventory     inventoryView
-	openAt        time.Time // when the gate was read last, if it was open
-	openNow       bool      // it was read in this reconcile
+	open          openGate
 	nodeWrite     nodeWrite
 	leaseWrite    leaseWrite
 	drained       *machine.Drain
@@ -174,9 +172,6 @@ func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
 	}
 	return nu
 }
-
-// node returns the Node object, from the watch, or nil.
-func (a *Agent) node() *corev1.Node { return a.nodeWrite.orShown(one[*corev1.Node](a.nodes)) }
 
 func one[T any](informer cache.SharedIndexInformer) (none T) {
 	for _, object := range informer.GetStore().List() {

@@ -110,11 +110,12 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	if err != nil {
 		return err
 	}
-	written, err := a.Kubelet.Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+	err = a.writeNode(func() (*corev1.Node, error) {
+		return a.Kubelet.Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+	})
 	if err != nil {
 		return fmt.Errorf("writing node %s as its kubelet: %w", a.Node, err)
 	}
-	a.noteNode(written)
 	return nil
 }
 

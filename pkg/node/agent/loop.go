@@ -28,7 +28,7 @@ const (
 
 // reconcile runs steps until the node has to wait, and returns for how long at most.
 func (a *Agent) reconcile(ctx context.Context) time.Duration {
-	a.openNow = false
+	a.open.now = false
 	for range maxSteps {
 		o, err := a.observe(ctx)
 		if err != nil {
@@ -41,7 +41,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 		if stepChanged && action.Do == machine.DoNothing {
 			continue // this step is written with what follows
 		}
-		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action))
+		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action, o.Spec.HoldAfter))
 		if err != nil && !a.mayActUnwritten(ctx, action, err) {
 			return a.backoff(ctx, "writing the status", err)
 		}

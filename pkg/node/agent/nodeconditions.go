@@ -82,7 +82,11 @@ func (a *Agent) showConditions(ctx context.Context, o machine.Observation) {
 	}
 	message := machine.ConditionMessage(a.state, o.Spec, a.Node)
 	patch, changes := patchConditions(node, shows, message, metav1.NewTime(o.Now.UTC().Truncate(time.Second)))
-	if !changes || a.conditions.later(shows, o.Now) {
+	if !changes {
+		a.conditions.plannedAt = time.Time{}
+		return
+	}
+	if a.conditions.later(shows, o.Now) {
 		return
 	}
 	data, err := json.Marshal(patch)

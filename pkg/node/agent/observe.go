@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,16 +77,28 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1a
 	return nil
 }
 
+// openGate is the last answer of a gate that was open.
+type openGate struct {
+	at   time.Time // by the wall clock, which does not stop with the machine; zero: it was not open
+	now  bool      // it was read in this reconcile
+	spec v1alpha1.NodeUpgradeSpec
+}
+
+// counts reports whether the answer still counts: it was read less than within ago, for the same order.
+func (g openGate) counts(o machine.Observation, within time.Duration) bool {
+	age := o.Now.Round(0).Sub(g.at)
+	return !g.at.IsZero() && age >= 0 && age < within && equality.Semantic.DeepEqual(g.spec, o.Spec)
+}
+
 // askGate returns the gate's answer, or nil if it is not to be read yet. It needs etcd's health from the
 // host, except on a worker that drains. During a drain it is read before each round, but for rounds that
 // begin because a pod has gone: an open gate counts for betweenRounds.
 func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) *fleet.Hold {
 	draining := a.state.Step == v1alpha1.StepDraining
-	age := o.Now.Sub(a.openAt)
 	switch {
 	case draining && !a.roundDue(o.Now):
 		return nil
-	case draining && a.drained != nil && age >= 0 && age < betweenRounds, a.openNow && a.beginsToDisrupt() && age >= 0 && age < writeWithin:
+	case draining && a.drained != nil && a.open.counts(o, betweenRounds), a.open.now && a.beginsToDisrupt() && a.open.counts(o, writeWithin):
 		return &fleet.Hold{}
 	case o.Host == nil && (!draining || a.onControlPlane()):
 		return nil
@@ -93,8 +106,8 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		return nil
 	}
 	gate := a.gate(ctx, node, o)
-	if a.openAt, a.openNow = (time.Time{}), !gate.Holds(); a.openNow {
-		a.openAt = o.Now
+	if a.open = (openGate{}); !gate.Holds() {
+		a.open = openGate{at: o.Now.Round(0), now: true, spec: o.Spec}
 	}
 	return &gate
 }
@@ -141,7 +154,7 @@ func (a *Agent) slot(node *corev1.Node, ordered string) machine.Slot {
 		if err != nil || ordered != "" && s.Name != ordered && s.Name != mark {
 			continue
 		}
-		a.leaseWrite.showIn(&s, lease.ResourceVersion)
+		a.addHolder(&s, lease.ResourceVersion)
 		if s.Holder == me && (seen.Held == "" || s.Name == mark) {
 			seen.Held = s.Name
 		}

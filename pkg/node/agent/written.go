@@ -7,72 +7,88 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 )
 
-// nodeWrite is the agent's last write to its Node. A watch shows it a moment later: until the watch shows
-// another version than before, the agent goes on with the API server's answer.
+// nodeWrite is the agent's last write to its Node. A watch shows a write a moment later. Until it shows
+// another version than it did before the write, the API server's answer counts.
 type nodeWrite struct {
 	before string // the resourceVersion that the watch showed
-	node   *corev1.Node
+	answer *corev1.Node
 }
 
-// orShown returns the Node as it was written, or what the watch shows.
-func (w nodeWrite) orShown(shown *corev1.Node) *corev1.Node {
-	if shown != nil && w.node != nil && shown.ResourceVersion == w.before && shown.UID == w.node.UID {
-		return w.node
+// node returns the Node, or nil: what the watch shows, or what the agent has just written.
+func (a *Agent) node() *corev1.Node {
+	shown, w := one[*corev1.Node](a.nodes), a.nodeWrite
+	if shown != nil && w.answer != nil && shown.ResourceVersion == w.before && shown.UID == w.answer.UID {
+		return w.answer
 	}
+	a.nodeWrite = nodeWrite{}
 	return shown
 }
 
-// noteNode notes the API server's answer to a write of the Node.
-func (a *Agent) noteNode(written *corev1.Node) {
-	_, _ = trim(written) // as in the watch's cache
-	a.nodeWrite = nodeWrite{node: written}
-	if shown := one[*corev1.Node](a.nodes); shown != nil {
-		a.nodeWrite.before = shown.ResourceVersion
+// writeNode calls write, which returns the API server's answer.
+func (a *Agent) writeNode(write func() (*corev1.Node, error)) error {
+	shown := one[*corev1.Node](a.nodes)
+	answer, err := write()
+	if err != nil || shown == nil {
+		return err
 	}
+	_, _ = trim(answer) // as in the watch's cache
+	a.nodeWrite = nodeWrite{before: shown.ResourceVersion, answer: answer}
+	return nil
 }
 
-// leaseWrite is the agent's last change of a slot's holder, likewise.
+// leaseWrite is the agent's last change of a slot's holder. It counts as long as a nodeWrite does.
 type leaseWrite struct {
 	name   string
-	before string
+	before string // the resourceVersion that the watch showed
 	holder fleet.Owner
 }
 
-// showIn changes what the watch shows of a slot, in that version, to what was written.
-func (w leaseWrite) showIn(s *fleet.Slot, version string) {
-	if w.name != s.Name || w.before != version {
-		return
+// writeHolder calls write, which makes holder the slot's holder.
+func (a *Agent) writeHolder(name string, holder fleet.Owner, write func() error) error {
+	shown := a.watchedLease(name)
+	if err := write(); err != nil || shown == nil {
+		return err
 	}
-	if s.ReservedFor == s.Holder && w.holder == (fleet.Owner{}) {
+	a.leaseWrite = leaseWrite{name: name, before: shown.ResourceVersion, holder: holder}
+	return nil
+}
+
+// addHolder puts the holder that the agent has just written into the slot, which the watch shows in that
+// version of its Lease.
+func (a *Agent) addHolder(s *fleet.Slot, version string) {
+	w := a.leaseWrite
+	switch {
+	case w.name != s.Name:
+		return
+	case w.before != version:
+		a.leaseWrite = leaseWrite{}
+		return
+	case s.ReservedFor == s.Holder && w.holder == (fleet.Owner{}):
 		s.ReservedFor = fleet.Owner{} // freed with its reservation
 	}
 	s.Holder = w.holder
 }
 
-// noteHolder notes who holds a slot, if the Lease was written, and returns the error of that.
-func (a *Agent) noteHolder(name string, holder fleet.Owner, err error) error {
-	if err != nil {
-		return err
-	}
-	a.leaseWrite = leaseWrite{}
-	if lease := a.watchedLease(name); lease != nil {
-		a.leaseWrite = leaseWrite{name: name, before: lease.ResourceVersion, holder: holder}
-	}
-	return nil
-}
-
-// goesOn reports whether the next step can begin before a watch shows what the action has changed.
+// goesOn reports whether what the action has changed is known already, so that the next step can begin.
 func (a *Agent) goesOn(done machine.Do) bool {
-	switch done {
-	case machine.DoTake, machine.DoFree:
-		lease := a.watchedLease(a.leaseWrite.name)
-		return lease != nil && lease.ResourceVersion == a.leaseWrite.before
-	case machine.DoCordon, machine.DoUncordon:
-		return a.nodeWrite.node != nil && a.node() == a.nodeWrite.node
-	case machine.DoDrain:
+	node := a.node()
+	switch {
+	case done == machine.DoDrain:
 		return a.drained != nil && a.drained.Left == 0
-	case machine.DoLook:
+	case done == machine.DoLook:
 		return len(a.volumes.Attached) == 0
+	case node == nil:
+		return false
+	}
+	switch done {
+	case machine.DoCordon:
+		return nodeOf(node).Marked()
+	case machine.DoUncordon:
+		return !nodeOf(node).Marked()
+	case machine.DoTake:
+		return a.slot(node, orderedSlot(a.nodeUpgrade())).Held != ""
+	case machine.DoFree:
+		return a.slot(node, orderedSlot(a.nodeUpgrade())).Held == ""
 	}
 	return false
 }

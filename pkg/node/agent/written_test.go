@@ -2,47 +2,156 @@ package agent
 
 import (
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
 
-// TestOwnWrites checks that what the agent wrote counts until the watch shows another version, or another
-// Node of that name.
-func TestOwnWrites(t *testing.T) {
+// unconnected returns an agent of node w1 whose API server does not answer.
+func unconnected(t *testing.T) *Agent {
+	t.Helper()
+	upgrades, err := kube.NewKinds(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kubetest.Of(fake.NewClientset())
+	return New(Config{Node: "w1", Account: client, Kubelet: client, Upgrades: upgrades, Now: time.Now})
+}
+
+// TestOwnWriteOfNode checks that a write of the Node counts until the watch shows another version, also
+// one that it shows before the write has returned, or another Node of that name.
+func TestOwnWriteOfNode(t *testing.T) {
 	node := func(uid types.UID, version string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", UID: uid, ResourceVersion: version}}
 	}
-	written := node("u", "8")
-	write := nodeWrite{before: "7", node: written}
-	if got := write.orShown(node("u", "7")); got != written {
-		t.Errorf("the watch shows what was changed: got version %s, want what was written", got.ResourceVersion)
-	}
-	for _, shown := range []*corev1.Node{node("u", "8"), node("u", "9"), node("another", "7"), nil} {
-		if got := write.orShown(shown); got != shown {
-			t.Errorf("the watch shows %v: got %v", shown, got)
-		}
-	}
-
-	me, next := fleet.Owner{Node: "w1", UID: "u"}, fleet.Owner{Node: "w2", UID: "v"}
-	took, freed := leaseWrite{name: "slot-0", before: "7", holder: me}, leaseWrite{name: "slot-0", before: "7"}
 	for name, test := range map[string]struct {
-		write       leaseWrite
-		version     string
-		shown, want fleet.Slot
+		meanwhile, later *corev1.Node // what the watch shows before and after the write returns
+		want             string
 	}{
-		"taken":                   {took, "7", fleet.Slot{Name: "slot-0", ReservedFor: me}, fleet.Slot{Name: "slot-0", ReservedFor: me, Holder: me}},
-		"another version":         {took, "8", fleet.Slot{Name: "slot-0"}, fleet.Slot{Name: "slot-0"}},
-		"another slot":            {took, "7", fleet.Slot{Name: "slot-1"}, fleet.Slot{Name: "slot-1"}},
-		"freed":                   {freed, "7", fleet.Slot{Name: "slot-0", ReservedFor: me, Holder: me}, fleet.Slot{Name: "slot-0"}},
-		"freed, next is reserved": {freed, "7", fleet.Slot{Name: "slot-0", ReservedFor: next, Holder: me}, fleet.Slot{Name: "slot-0", ReservedFor: next}},
+		"the watch is late":               {node("u", "7"), node("u", "7"), "8"},
+		"it shows the write":              {node("u", "7"), node("u", "8"), "8"},
+		"it shows more":                   {node("u", "7"), node("u", "9"), "9"},
+		"it shows more before the answer": {node("u", "9"), node("u", "9"), "9"},
+		"another Node":                    {node("u", "7"), node("another", "7"), "7"},
 	} {
-		got := test.shown
-		if test.write.showIn(&got, test.version); got != test.want {
-			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
+		t.Run(name, func(t *testing.T) {
+			a := unconnected(t)
+			show := func(n *corev1.Node) {
+				if err := a.nodes.GetStore().Replace([]any{n}, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			show(node("u", "7"))
+			err := a.writeNode(func() (*corev1.Node, error) {
+				show(test.meanwhile)
+				return node("u", "8"), nil
+			})
+			show(test.later)
+			if got := a.node(); err != nil || got.ResourceVersion != test.want {
+				t.Errorf("got version %s, %v, want %s", got.ResourceVersion, err, test.want)
+			}
+			show(node("u", "10"))
+			a.node()
+			show(node("u", "7")) // as after etcd was restored
+			if got := a.node(); got.ResourceVersion != "7" {
+				t.Errorf("a former version is shown again: got %s, want that", got.ResourceVersion)
+			}
+		})
+	}
+}
+
+// TestOwnWriteOfLease checks the same of the slot's Lease.
+func TestOwnWriteOfLease(t *testing.T) {
+	me, next := fleet.Owner{Node: "w1", UID: "u"}, fleet.Owner{Node: "w2", UID: "v"}
+	lease := func(version, reserved string, holder fleet.Owner) *coordinationv1.Lease {
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "slot-0", ResourceVersion: version, Annotations: map[string]string{v1alpha1.ReservedForAnnotation: reserved}}}
+		if text := holder.String(); holder != (fleet.Owner{}) {
+			l.Spec.HolderIdentity = &text
 		}
+		return l
+	}
+	for name, test := range map[string]struct {
+		before, later *coordinationv1.Lease
+		holder        fleet.Owner
+		want          machine.Slot
+	}{
+		"taken":                          {lease("7", me.String(), fleet.Owner{}), lease("7", me.String(), fleet.Owner{}), me, machine.Slot{Held: "slot-0", Reserved: "slot-0"}},
+		"freed":                          {lease("7", me.String(), me), lease("7", me.String(), me), fleet.Owner{}, machine.Slot{}},
+		"freed, and reserved for others": {lease("7", next.String(), me), lease("7", next.String(), me), fleet.Owner{}, machine.Slot{}},
+		"taken by another one since":     {lease("7", me.String(), fleet.Owner{}), lease("9", next.String(), next), me, machine.Slot{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := unconnected(t)
+			a.leases.scope = slotScope{name: "slot-0"}
+			show := func(l *coordinationv1.Lease) {
+				if err := a.leases.store.Replace([]any{l}, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			show(test.before)
+			err := a.writeHolder("slot-0", test.holder, func() error {
+				show(test.later)
+				return nil
+			})
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: me.Node, UID: types.UID(me.UID)}}
+			if got := a.slot(node, "slot-0"); got != test.want || err != nil {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// TestOpenGateCounts checks for how long, and for what, an open gate counts: this agent cannot read it
+// again.
+func TestOpenGateCounts(t *testing.T) {
+	now := time.Date(2026, 11, 27, 18, 0, 0, 0, time.UTC)
+	order := v1alpha1.NodeUpgradeSpec{Version: "v1.34.4", Type: v1alpha1.TypePatch}
+	for name, test := range map[string]struct {
+		step    v1alpha1.Step
+		at      time.Time
+		now     bool // read in this reconcile
+		drained bool // there was a round
+		version string
+		counts  bool
+	}{
+		"cordon after the slot":       {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, false, "v1.34.4", true},
+		"first eviction":              {v1alpha1.StepDraining, now.Add(-writeWithin / 2), true, false, "v1.34.4", true},
+		"another order":               {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, false, "v1.34.5", false},
+		"a second later":              {v1alpha1.StepCordoning, now.Add(-writeWithin), true, false, "v1.34.4", false},
+		"clock set back":              {v1alpha1.StepCordoning, now.Add(time.Hour), true, false, "v1.34.4", false},
+		"the next reconcile":          {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), false, false, "v1.34.4", false},
+		"the last check":              {v1alpha1.StepLastCheck, now.Add(-writeWithin / 2), true, false, "v1.34.4", false},
+		"the next round, a pod gone":  {v1alpha1.StepDraining, now.Add(-betweenRounds / 2), false, true, "v1.34.4", true},
+		"a round after some seconds":  {v1alpha1.StepDraining, now.Add(-betweenRounds), false, true, "v1.34.4", false},
+		"a round after another order": {v1alpha1.StepDraining, now.Add(-betweenRounds / 2), false, true, "v1.34.5", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := unconnected(t)
+			a.state.Step = test.step
+			a.open = openGate{at: test.at, now: test.now, spec: order}
+			if test.drained {
+				a.drained = &machine.Drain{At: now.Add(-time.Second)}
+				a.pods.podGone.Store(true)
+			}
+			asked := order
+			asked.Version = test.version
+			o := machine.Observation{Now: now, Spec: asked, Host: &machine.Host{}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}
+			gate := a.askGate(t.Context(), node, o)
+			if gate == nil || gate.Holds() == test.counts {
+				t.Errorf("got %+v, want that the answer counts: %v", gate, test.counts)
+			}
+		})
 	}
 }

@@ -40,7 +40,7 @@
 //   - No disruptive action (kubeadm, cordon, drain, activation, restart, reboot) begins
 //     without the slot, or while the gate is closed. On a worker that goes next, kubeadm may
 //     begin without the slot: it disturbs no pod there.
-//   - The gate is checked before each round of evictions. A closed gate aborts the
+//   - The gate is asked before each round of evictions. A closed gate aborts the
 //     attempt; while the gate is unknown, no pod is evicted.
 //   - A node keeps slot and cordon while a verb runs on its host, even if the State does
 //     not mention the verb. A slot or annotation that the State does not mention is

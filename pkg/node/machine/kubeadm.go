@@ -12,7 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
-// What is shown while these verbs run, and with the step that starts them: so it is written once.
+// The messages while these verbs run, and when they are about to be started, so that the status is written
+// once.
 const (
 	takesSnapshot = "a snapshot of etcd is being taken"
 	runsKubeadm   = "kubeadm is running"

@@ -107,7 +107,7 @@ func attemptsExhausted(s State) bool {
 }
 
 // NeedsGate reports whether Next needs Observation.Gate: an open gate leads to another step, action or
-// reason than one that is not known. So the gate is read before each disruptive action, and seldom else.
+// reason than one that is not known. So the gate is asked before each disruptive action, and seldom else.
 func NeedsGate(s State, o Observation) bool {
 	o.Gate = nil
 	unknown, without := Next(s, o)

@@ -23,7 +23,7 @@ func gateUnknown(o Observation) string {
 
 // locking checks the gate and takes the slot. Facts of the host must be recent, as the staged
 // image may have been deleted while the node waited. Before it holds the slot there is nothing
-// to undo. The step after it checks the gate again.
+// to undo.
 func locking(s State, o Observation) (State, Action) {
 	switch {
 	case withdrawn(s, o) && o.Slot.Held == "":

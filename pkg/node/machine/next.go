@@ -34,7 +34,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 
 // Next returns the next State and the Action to do. The State must be persisted before
 // the Action is done: an agent that restarts would not recognise what was done otherwise.
-// Only a harmless verb may run without. A State without an Action may be persisted later.
+// Only what is harmless to repeat may be done without. A State without an Action may be persisted later.
 //
 // The caller observes the node and calls Next again when the State changed or the Action
 // was done.

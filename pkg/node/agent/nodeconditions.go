@@ -93,7 +93,9 @@ func (a *Agent) showConditions(ctx context.Context, o machine.Observation) {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, conditionsTimeout)
 		defer cancel()
-		_, err = a.Kubelet.Nodes().Patch(ctx, a.Node, types.StrategicMergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+		err = a.writeNode(func() (*corev1.Node, error) {
+			return a.Kubelet.Nodes().Patch(ctx, a.Node, types.StrategicMergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+		})
 	}
 	switch {
 	case err == nil:

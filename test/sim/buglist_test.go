@@ -254,4 +254,11 @@ var bugs = []bug{
 	{"a requested control plane leaves kubeadm out", []edit{
 		{"pkg/node/machine/locking.go", "case !kubeadmDone(o):", "case !kubeadmDone(o) && !(o.Host.ControlPlane && o.Spec.Release == v1alpha1.ReleaseNode):"},
 	}},
+	{"an open gate counts in later reconciles", []edit{
+		{"pkg/node/agent/loop.go", "\ta.open.now = false\n", ""},
+		{"pkg/node/agent/observe.go", "age >= 0 && age < within && ", "age < time.Minute && within > 0 && "},
+	}},
+	{"an agent's write hides newer ones", []edit{
+		{"pkg/node/agent/written.go", "shown.ResourceVersion == w.before && ", ""},
+	}},
 }

@@ -28,7 +28,7 @@ func testFirstBoot(t *testing.T, s snippet) {
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 	for _, name := range c.nodes {
-		// What Flatcar's timer would do, if somebody enabled it again.
+		// What Flatcar's timer would do, if a person enabled it again.
 		c.must(t)(c.Exec(c.ctx, name, "/usr/lib/systemd/systemd-sysupdate", "-C", "kubernetes", "update"))
 		c.checkLink(t, name, from)
 	}

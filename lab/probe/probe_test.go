@@ -32,7 +32,7 @@ func TestLongest(t *testing.T) {
 		"......":    0,
 		"..x...":    time.Second,
 		"xx.xxx..x": 3 * time.Second,
-		"..xxxx":    3 * time.Second, // nobody knows how long it still lasts
+		"..xxxx":    3 * time.Second, // how long it still lasts is not known
 	} {
 		if got := Longest(told(line)).Length(); got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)

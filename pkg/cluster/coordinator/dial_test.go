@@ -19,7 +19,7 @@ func TestRedial(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*dialPause)
 	defer cancel()
 	if _, err := redial(ctx, "tcp", address); err == nil {
-		t.Fatal("connected though nobody listens")
+		t.Fatal("connected to an address at which no program listens")
 	}
 	listens := make(chan net.Listener, 1)
 	time.AfterFunc(2*dialPause, func() {

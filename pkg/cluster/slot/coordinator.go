@@ -142,7 +142,7 @@ func (s *Slots) Abandon(ctx context.Context, owner fleet.Owner) error {
 // GiveBack frees the slot if the node holds it. Call it only for a node that has not taken it,
 // whatever the Lease says.
 func (s *Slots) GiveBack(ctx context.Context, name string, owner fleet.Owner) error {
-	return ifThere(s.change(ctx, name, func(slot *fleet.Slot) (bool, error) { return vacate(slot, owner), nil }))
+	return s.Free(ctx, name, owner)
 }
 
 // Restore makes the node the holder of the slot again if the Lease is gone, cannot be parsed, has

@@ -240,7 +240,7 @@ func TestActivationPending(t *testing.T) {
 	if err := l.DisarmGuard(); err != nil {
 		t.Fatal(err)
 	}
-	pending(false) // it has ended: whoever moved the symlink there, it was not activate
+	pending(false) // it has ended: another program moved the symlink there
 }
 
 // TestRebootRequired checks the reasons for a reboot. /run/reboot-required has none of its own.

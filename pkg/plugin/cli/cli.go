@@ -121,7 +121,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		cmd.SuggestionsMinimumDistance = 2
 	}
 	near := slices.Sorted(slices.Values(cmd.SuggestionsFor(name)))
-	near = slices.DeleteFunc(near, func(verb string) bool { return verb == "abandon" }) // nobody is to run it by a typing error
+	near = slices.DeleteFunc(near, func(verb string) bool { return verb == "abandon" }) // it must not be run by a typing error
 	if len(near) > 0 {
 		hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near[0])
 	}

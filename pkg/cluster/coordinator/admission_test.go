@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -93,7 +94,56 @@ func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 	}
 }
 
-// TestAdmittedDoesNotRepeatAgentsMessage checks that the condition Admitted has no message\n// if the agent's condition has the same.
+// TestReasonsAreLimited checks that the reasons of nodes that wait have a limit of their own, and that
+// neither a release nor its withdrawal waits for it, nor what says that an agent has not answered.
+func TestReasonsAreLimited(t *testing.T) {
+	c := newWriter(t)
+	c.reasons = flowcontrol.NewTokenBucketRateLimiter(0.0001, 1)
+	n := plan.NodePlan{
+		Name: "limited", Managed: true, Owner: fleet.Owner{Node: "limited", UID: "1"}, Decision: plan.Wait,
+		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
+	}
+	var stored *v1alpha1.NodeUpgrade
+	defer func() {
+		if err := c.ours.NodeUpgrades.Delete(t.Context(), "limited", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, test := range []struct {
+		reason   v1alpha1.Reason
+		decision plan.Decision
+		written  bool
+	}{
+		{v1alpha1.ReasonNotStaged, plan.Wait, true},
+		{v1alpha1.ReasonNotItsTurn, plan.Wait, false},
+		{v1alpha1.ReasonAgentNotAnswering, plan.Wait, true},
+		{v1alpha1.ReasonNotItsTurn, plan.Wait, true}, // it answers again
+		{v1alpha1.ReasonWindowClosed, plan.Wait, false},
+		{v1alpha1.ReasonReleased, plan.Go, true},
+		{v1alpha1.ReasonWindowClosed, plan.Wait, true},
+		{v1alpha1.ReasonNotItsTurn, plan.Wait, false},
+		{v1alpha1.ReasonUpToDate, plan.Done, true},
+	} {
+		n.Reason, n.Decision = test.reason, test.decision
+		c.reasonsWait.Store(false)
+		if err := c.write(t.Context(), stored, n); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if stored, err = c.ours.NodeUpgrades.Get(t.Context(), "limited", metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		present, _ := n.Admission()
+		admitted := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionAdmitted)
+		written := present == (admitted != nil) && (admitted == nil || admitted.Reason == string(n.Reason))
+		if written != test.written || c.reasonsWait.Load() == test.written {
+			t.Errorf("%s: written %t, want %t; to be written later: %t", n.Reason, written, test.written, c.reasonsWait.Load())
+		}
+	}
+}
+
+// TestAdmittedDoesNotRepeatAgentsMessage checks that the condition Admitted has no message
+// if the agent's condition has the same.
 func TestAdmittedDoesNotRepeatAgentsMessage(t *testing.T) {
 	failed := plan.NodePlan{Decision: plan.Blocked, Reason: v1alpha1.ReasonKubeadmFailed, Message: "kubeadm ended with 1"}
 	was := &v1alpha1.NodeUpgrade{}

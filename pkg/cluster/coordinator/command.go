@@ -135,13 +135,13 @@ func serveMetrics(ctx context.Context, config metrics.ServerConfig, observed *me
 }
 
 // clusterAccess returns the configuration of the coordinator's clients. Its limits
-// allow writing the NodeUpgrades of a few thousand nodes within a minute.
+// allow writing the NodeUpgrades of ten thousand nodes within a minute.
 func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	access, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
-	access.QPS, access.Burst = 100, 200
+	access.QPS, access.Burst = 200, 400
 	access.UserAgent = "kubectl-upgrade-coordinator"
 	access.Dial = redial
 	return access, nil

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
@@ -65,9 +66,11 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
-	progress  progress
-	holders   map[fleet.Owner]holder // the nodes that hold slots
-	holdersAt time.Time              // when that was noted
+	progress    progress
+	reasons     flowcontrol.RateLimiter // of nodes that wait
+	reasonsWait atomic.Bool             // some are not written yet
+	holders     map[fleet.Owner]holder  // the nodes that hold slots
+	holdersAt   time.Time               // when that was noted
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -111,6 +114,7 @@ func New(clients Clients) *Coordinator {
 
 		kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
 		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
+		reasons: flowcontrol.NewTokenBucketRateLimiter(reasonsPerSecond, reasonsAtOnce),
 	}
 	c.slots = slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes(), func(name string) *coordinationv1.Lease { return c.reader.Lease(name) })
 	return c
@@ -254,7 +258,11 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if s.ClockAhead != 0 {
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
-	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, c.progress.due), err
+	var reasonsAgain *time.Time
+	if c.reasonsWait.Swap(false) {
+		reasonsAgain = ptr.To(now.Add(time.Second))
+	}
+	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, reasonsAgain, c.progress.due), err
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
@@ -20,7 +21,7 @@ type Driver struct {
 }
 
 // NewDriver returns the Driver of a coordinator that has not begun. It writes one object
-// after the other.
+// after the other, and few reasons at once, as in a cluster of thousands.
 func NewDriver(clients Clients) (*Driver, error) {
 	c := New(clients)
 	reader, err := snapshot.NewReader(c.kube, c.ours, func() {})
@@ -28,6 +29,7 @@ func NewDriver(clients Clients) (*Driver, error) {
 		return nil, err
 	}
 	c.reader, c.queue, c.writers = reader, ignored{}, 1
+	c.reasons = flowcontrol.NewTokenBucketRateLimiter(1, 5)
 	c.offers, c.notices, c.silences = newOffers(c.log, c.metrics, func() {}), c.newSender(func() {}), c.newSilences(func() {})
 	d := &Driver{coordinator: c}
 	c.gates = gate.NewKeeper(c.askGate, func() {}, func() time.Time { return d.now })

@@ -59,9 +59,9 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 
 ##@ Check it
 
-# The race detector makes tests ten times slower. The first two start no goroutine, which test/purity checks; of the third
-# only the tests of `make check` run with it, as the others run whole commands, thousands of them.
-WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule ./pkg/plugin/cli
+# The race detector makes tests ten times slower. The first two start no goroutine, which test/purity checks; the simulator
+# runs one at a time; of the last only the tests of `make check` run with it, as the others run thousands of commands.
+WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule ./test/sim ./pkg/plugin/cli
 
 check: ## Tests that need no root, no API server and no node, vet and formatting (about two minutes)
 	go vet ./...
@@ -71,11 +71,16 @@ check: ## Tests that need no root, no API server and no node, vet and formatting
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
 	$(call install,$(TEST_PACKAGES))
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/node/host ./pkg/node/sysupdate
+	@$(MAKE) --no-print-directory -j 3 test-modules test-without-race test-race
+
+# These run at the same time, as half of it is waiting.
+test-modules:
 	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- $(if $(filter lab,$$module),-race) -timeout 30m ./...) || exit; done
+test-without-race:
 	$(GOTESTSUM) -- -timeout 30m $(WITHOUT_RACE)
+test-race:
 	$(GOTESTSUM) -- -race -timeout 30m $$(go list ./... | grep -vxF "$$(go list $(WITHOUT_RACE))")
 	$(GOTESTSUM) -- -race -short ./pkg/plugin/cli
-	go test -count 1 -timeout 30m ./test/sim
 
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...
@@ -196,4 +201,4 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2} \
 		/^##@ End/ {while ((getline line < "lab/e2e/runs.txt") > 0) if (line !~ /^#/) {split(line, c, " "); sub(/^[^ ]+ +[^ ]+ +[^ ]+ +/, "", line); printf "  make e2e-%-11s %s\n", c[1], line}}' $(MAKEFILE_LIST)
 
-.PHONY: FORCE lab release docs $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
+.PHONY: FORCE lab release docs test-modules test-race test-without-race $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))

@@ -1,8 +1,0 @@
-//go:build !race
-
-package sim
-
-const (
-	defaultSeeds  = 2000
-	defaultChains = 60
-)

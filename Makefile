@@ -71,9 +71,9 @@ check: ## Tests that need no root, no API server and no node, vet and formatting
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
 	$(call install,$(TEST_PACKAGES))
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/node/host ./pkg/node/sysupdate
-	@$(MAKE) --no-print-directory -j 3 test-modules test-without-race test-race
+	@$(MAKE) --no-print-directory -j 2 test-modules test-without-race test-race
 
-# These run at the same time, as half of it is waiting.
+# Two of these run at the same time, as half of it is waiting.
 test-modules:
 	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- $(if $(filter lab,$$module),-race) -timeout 30m ./...) || exit; done
 test-without-race:

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(4000) // lives are short
+	debug.SetGCPercent(800) // lives are short
 	// client-go's handlers limit the rate of errors for the whole process, by the clock.
 	utilruntime.ErrorHandlers = nil
 	apitest.Main(m)

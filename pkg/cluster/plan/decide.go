@@ -39,18 +39,18 @@ func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
 // candidates yields each node that may begin or wait, with its index in c.nodes: first
 // the nodes with a reserved slot or hooks that have begun, then the others, in upgrade order.
 func (c *cluster) candidates(yield func(int, *node) bool) {
-	var others []int
+	others := make([]int32, 0, len(c.nodes)) // a forecast makes thousands of these
 	for i, n := range c.nodes {
 		switch {
 		case !n.open:
 		case n.lease == nil && c.hooks.of(n) == nil:
-			others = append(others, i)
+			others = append(others, int32(i))
 		case !yield(i, n):
 			return
 		}
 	}
 	for _, i := range others {
-		if !yield(i, c.nodes[i]) {
+		if !yield(int(i), c.nodes[i]) {
 			return
 		}
 	}

@@ -109,7 +109,7 @@ func newLeaderGate(f *follows) tree {
 // for long enough, with the same image and without a failure, as that is in truth and not by what it
 // publishes. Every other promise holds as well.
 func TestChains(t *testing.T) {
-	first, chains := number(t, "CHAIN", 1), number(t, "CHAINS", 60)
+	first, chains := number(t, "CHAIN", 1), number(t, "CHAINS", 30)
 	followed := 0
 	for chain := first; chain < first+chains; chain++ {
 		var leader history

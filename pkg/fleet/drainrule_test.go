@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -32,7 +31,7 @@ func TestTheFirstRuleThatMatchesCounts(t *testing.T) {
 		"other/web":   v1alpha1.DrainPod,
 	} {
 		namespace, label, _ := strings.Cut(pod, "/")
-		got := rules.Behavior(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: map[string]string{"app": label}}})
+		got := rules.Behavior(namespace, labels.Set{"app": label})
 		if got != want {
 			t.Errorf("%s: got %s, want %s", pod, got, want)
 		}

@@ -95,10 +95,10 @@ func CompileDrainRules(list []v1alpha1.DrainRule) (DrainRules, error) {
 	return rules, nil
 }
 
-// Behavior returns what a drain does with the pod.
-func (rules DrainRules) Behavior(pod *corev1.Pod) v1alpha1.DrainBehavior {
+// Behavior returns what a drain does with a pod of that namespace that has these labels.
+func (rules DrainRules) Behavior(namespace string, of labels.Set) v1alpha1.DrainBehavior {
 	for _, r := range rules {
-		if (len(r.namespaces) == 0 || slices.Contains(r.namespaces, pod.Namespace)) && r.selector.Matches(labels.Set(pod.Labels)) {
+		if (len(r.namespaces) == 0 || slices.Contains(r.namespaces, namespace)) && r.selector.Matches(of) {
 			return r.behavior
 		}
 	}

@@ -84,7 +84,7 @@ func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan) 
 	done := make(chan struct{})
 	c.checks.group.Go(func() {
 		defer close(done)
-		report, err := c.runChecks(ctx, *p.Target, s.Source.Architectures(p.Version), p.PreflightKey)
+		report, err := c.runChecks(ctx, s, p)
 		c.checks.end(report, err)
 		c.queue.Add(wholeCluster)
 		if err != nil && ctx.Err() == nil {
@@ -95,17 +95,19 @@ func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan) 
 	return done
 }
 
-// runChecks reads the facts and runs the checks on them.
-func (c *Coordinator) runChecks(ctx context.Context, upgrade v1alpha1.ClusterUpgrade, offered []string, key string) (*fleet.Preflight, error) {
+// runChecks reads the facts and runs the checks on them. Nodes and our own kinds are those that the plan
+// was made from: a large cluster would have them in memory twice.
+func (c *Coordinator) runChecks(ctx context.Context, s fleet.Snapshot, p plan.Plan) (*fleet.Preflight, error) {
 	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	began := time.Now()
-	facts, err := snapshot.ReadPreflight(ctx, snapshot.Clients{Kube: c.kube, Ours: c.ours, Access: c.access}, upgrade, offered)
+	clients := snapshot.Clients{Kube: c.kube, Ours: c.ours, Access: c.access, Lists: c.reader.Lists(s)}
+	facts, err := snapshot.ReadPreflight(ctx, clients, *p.Target, s.Source.Architectures(p.Version))
 	if err != nil {
 		return nil, err
 	}
-	report := &fleet.Preflight{Upgrade: upgrade.Reference(), Key: key, At: began, Findings: c.checkFacts(facts)}
-	c.recordChecks(&upgrade, report, time.Since(began))
+	report := &fleet.Preflight{Upgrade: p.Target.Reference(), Key: p.PreflightKey, At: began, Findings: c.checkFacts(facts)}
+	c.recordChecks(p.Target, report, time.Since(began))
 	return report, nil
 }
 

@@ -21,8 +21,8 @@ func manyNodes(nodes int) preflight.Facts {
 		f.Workloads.Deployments[i].Namespace = namespace
 		for j := range places {
 			p := &f.Workloads.Pods[5*i+j]
-			p.Namespace = namespace
-			p.Spec.Containers[0].LivenessProbe, p.Spec.Containers[0].ReadinessProbe = nil, nil
+			p.Namespace, p.Owner = namespace, "Deployment/"+namespace+"/"+name
+			p.LivenessProbe, p.ReadinessProbe = false, false
 		}
 		b := budget(name, name, 0)
 		b.Namespace = namespace

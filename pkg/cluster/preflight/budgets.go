@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,7 +38,7 @@ func (c *checker) checkBudgets() {
 	}
 	overlaps := map[string][]string{} // nodes, by the budgets that share pods on them
 	for _, pod := range c.evicted {
-		if pod.Status.Phase == corev1.PodPending {
+		if pod.Pending {
 			continue // evicted in spite of any budget
 		}
 		var matching []string
@@ -49,13 +48,13 @@ func (c *checker) checkBudgets() {
 			}
 			matching = append(matching, b.Name)
 			if b.protects(pod.Pod) {
-				b.blocks = append(b.blocks, pod.Spec.NodeName)
+				b.blocks = append(b.blocks, pod.Node)
 			}
 		}
 		if len(matching) > 1 {
 			slices.Sort(matching)
 			key := pod.Namespace + "/" + strings.Join(matching, ", ")
-			overlaps[key] = append(overlaps[key], pod.Spec.NodeName)
+			overlaps[key] = append(overlaps[key], pod.Node)
 		}
 	}
 	c.warnOfBlocking(budgets)
@@ -65,14 +64,14 @@ func (c *checker) checkBudgets() {
 // protects reports whether the API server would refuse to evict the pod, which the
 // budget matches: the budget allows no disruption, and the pod is Ready, or the budget
 // also protects a pod that is not Ready (Create in pkg/registry/core/pod/storage/eviction.go, v1.35.4).
-func (b *budget) protects(pod *corev1.Pod) bool {
+func (b *budget) protects(pod *Pod) bool {
 	if b.Status.DisruptionsAllowed > 0 {
 		return false
 	}
 	policy := b.Spec.UnhealthyPodEvictionPolicy
 	always := policy != nil && *policy == policyv1.AlwaysAllow
 	enough := b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
-	return fleet.PodReady(pod) || !always && !enough
+	return pod.Ready || !always && !enough
 }
 
 func (c *checker) warnOfBlocking(budgets map[string][]*budget) {

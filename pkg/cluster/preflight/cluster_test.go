@@ -119,9 +119,9 @@ func static(component, node string) corev1.Pod {
 }
 
 // pod returns a pod that has everything that checks require: a Deployment, probes and requests.
-func pod(deployment, name, node string) corev1.Pod {
+func pod(deployment, name, node string) *corev1.Pod {
 	probe := &corev1.Probe{}
-	return corev1.Pod{
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name,
 			Labels:          map[string]string{"app": deployment, "pod-template-hash": "5d4f"},
@@ -145,7 +145,7 @@ func deployment(f *preflight.Facts, name string, nodes ...string) {
 		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(len(nodes)))},
 	})
 	for i, node := range nodes {
-		f.Workloads.Pods = append(f.Workloads.Pods, pod(name, fmt.Sprintf("%s-%d", name, i+1), node))
+		f.Workloads.Pods = append(f.Workloads.Pods, preflight.NewPod(pod(name, fmt.Sprintf("%s-%d", name, i+1), node)))
 	}
 }
 
@@ -167,7 +167,7 @@ func agents(f *preflight.Facts, nodes ...string) {
 		p := pod("agent", "node-agent-"+name, name)
 		p.Namespace, p.Labels = v1alpha1.Namespace, map[string]string{"app.kubernetes.io/component": "node-agent"}
 		p.OwnerReferences[0].Kind = "DaemonSet"
-		f.Workloads.Pods = append(f.Workloads.Pods, p)
+		f.Workloads.Pods = append(f.Workloads.Pods, preflight.NewPod(p))
 	}
 }
 

@@ -66,7 +66,7 @@ type Lack struct {
 
 // Workloads are what runs on the cluster.
 type Workloads struct {
-	Pods           []corev1.Pod
+	Pods           []Pod
 	Budgets        []policyv1.PodDisruptionBudget
 	Deployments    []appsv1.Deployment
 	EndpointSlices []discoveryv1.EndpointSlice
@@ -165,7 +165,7 @@ func aheadOrBehind(seconds int32) string {
 }
 
 // agents are the agents' pods by node. Nil: pods could not be read.
-type agents map[string]*corev1.Pod
+type agents map[string]*Pod
 
 // agents returns a Ready pod of each node, or one that is not.
 func (c *checker) agents() agents {
@@ -175,8 +175,8 @@ func (c *checker) agents() agents {
 	on := agents{}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && (on[pod.Spec.NodeName] == nil || fleet.PodReady(pod)) {
-			on[pod.Spec.NodeName] = pod
+		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && (on[pod.Node] == nil || pod.Ready) {
+			on[pod.Node] = pod
 		}
 	}
 	return on
@@ -185,7 +185,7 @@ func (c *checker) agents() agents {
 // run reports whether an agent runs on a node. If pods could not be read, it assumes that
 // one does.
 func (a agents) run(node string) bool {
-	return a == nil || a[node] != nil && fleet.PodReady(a[node])
+	return a == nil || a[node] != nil && a[node].Ready
 }
 
 // state returns what is known of a node's agent, to follow "has not reported".
@@ -206,10 +206,8 @@ func (a agents) detail(node string) string {
 	if a == nil || a[node] == nil || a.run(node) {
 		return a.state(node)
 	}
-	for _, c := range a[node].Status.Conditions {
-		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
-			return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, fleet.FormatTime(c.LastTransitionTime.Time))
-		}
+	if since := a[node].ReadyChanged; !since.IsZero() {
+		return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, fleet.FormatTime(since))
 	}
 	return fmt.Sprintf(" (pod %s is not Ready)", a[node].Name)
 }

@@ -170,7 +170,7 @@ func factsScenes() []scene {
 			unseen(f, "worker-2")
 			agents(f, "cp-1", "worker-1")
 			for i := range f.Workloads.Pods {
-				f.Workloads.Pods[i].Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}
+				f.Workloads.Pods[i].Ready, f.Workloads.Pods[i].ReadyChanged = false, now.Add(-10*time.Second)
 			}
 		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing", "Warn facts-missing"}},
 		{check: "facts-missing", name: "older than an hour", alter: func(f *preflight.Facts) {
@@ -185,8 +185,7 @@ func factsScenes() []scene {
 		{check: "facts-missing", name: "older than an hour, and the agent is not Ready", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
 			agents(f, "cp-1")
-			f.Workloads.Pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
-			f.Workloads.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-30 * time.Minute))
+			f.Workloads.Pods[0].Ready, f.Workloads.Pods[0].ReadyChanged = false, now.Add(-30*time.Minute)
 		}, want: []string{"Block facts-missing Node/cp-1"}},
 		{check: "facts-missing", name: "younger than an hour, from an agent that does not run", alter: func(f *preflight.Facts) {
 			agents(f, "cp-2")

@@ -191,10 +191,8 @@ func ManagerCheck(name string) string {
 func (c *checker) rebootsManaged(m fleet.RebootManager) bool {
 	var runs []string
 	for _, pod := range c.Workloads.Pods {
-		for _, owner := range pod.OwnerReferences {
-			if owner.Kind == "DaemonSet" && pod.Namespace+"/"+owner.Name == m.DaemonSet && pod.Spec.NodeName != "" {
-				runs = append(runs, pod.Spec.NodeName)
-			}
+		if pod.Owner == "DaemonSet/"+m.DaemonSet && pod.Node != "" {
+			runs = append(runs, pod.Node)
 		}
 	}
 	return c.anyManaged(runs)

@@ -9,10 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // ownNamespace is where our own workloads run.
@@ -119,30 +117,30 @@ func (c *checker) warnOfWorkloads(found remarks) {
 func (c *checker) checkPods() {
 	found := remarks{}
 	for _, pod := range c.evicted {
-		if pod.owner == "" {
-			found.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Spec.NodeName)
+		if pod.Owner == "" {
+			found.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Node)
 			continue
 		}
 		if pod.takesTooLong() {
-			found.note("long-grace", pod.owner)
+			found.note("long-grace", pod.Owner)
 		}
 		if systemNamespaces[pod.Namespace] {
 			continue
 		}
-		if pod.hasEmptyDir() && pod.node.drain.EmptyDirPods == v1alpha1.PodsEvict {
-			found.note("empty-dir", pod.owner)
+		if pod.EmptyDir && pod.node.drain.EmptyDirPods == v1alpha1.PodsEvict {
+			found.note("empty-dir", pod.Owner)
 		}
-		if pod.kind == "Job" {
+		if pod.Kind == "Job" {
 			continue
 		}
-		if !anyContainer(pod.Pod, func(c corev1.Container) bool { return c.LivenessProbe != nil }) {
-			found.note("no-liveness-probe", pod.owner)
+		if !pod.LivenessProbe {
+			found.note("no-liveness-probe", pod.Owner)
 		}
-		if !anyContainer(pod.Pod, func(c corev1.Container) bool { return c.ReadinessProbe != nil }) {
-			found.note("no-readiness-probe", pod.owner)
+		if !pod.ReadinessProbe {
+			found.note("no-readiness-probe", pod.Owner)
 		}
-		if requestsNothing(pod.Pod) {
-			found.note("no-requests", pod.owner)
+		if pod.RequestsNothing {
+			found.note("no-requests", pod.Owner)
 		}
 	}
 	c.warnOfWorkloads(found)
@@ -153,7 +151,7 @@ func (c *checker) checkPods() {
 func (c *checker) checkEmptyDirs() {
 	blocking := map[*node][]string{}
 	for _, pod := range c.evicted {
-		if pod.hasEmptyDir() && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock {
+		if pod.EmptyDir && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock {
 			blocking[pod.node] = append(blocking[pod.node], pod.Namespace+"/"+pod.Name)
 		}
 	}
@@ -171,26 +169,9 @@ func (c *checker) checkEmptyDirs() {
 func (p evictedPod) takesTooLong() bool {
 	grace := int64(*p.node.drain.GracePeriodSeconds)
 	if grace < 0 {
-		grace = ptr.Deref(p.Spec.TerminationGracePeriodSeconds, 0)
+		grace = p.GracePeriodSeconds
 	}
 	return grace > int64(*p.node.drain.TimeoutSeconds)
-}
-
-func (p evictedPod) hasEmptyDir() bool {
-	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
-}
-
-func anyContainer(pod *corev1.Pod, is func(corev1.Container) bool) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, is)
-}
-
-func requestsNothing(pod *corev1.Pod) bool {
-	if r := pod.Spec.Resources; r != nil && len(r.Requests) > 0 {
-		return false
-	}
-	return anyContainer(pod, func(c corev1.Container) bool {
-		return c.Resources.Requests.Cpu().IsZero() && c.Resources.Requests.Memory().IsZero()
-	})
 }
 
 // checkReplicas finds workloads of which all pods are evicted at the same time.
@@ -199,7 +180,7 @@ func (c *checker) checkReplicas() {
 	places := c.places()
 	evicted := map[string]bool{}
 	for _, pod := range c.evicted {
-		evicted[pod.owner] = true
+		evicted[pod.Owner] = true
 	}
 	for _, d := range c.Workloads.Deployments {
 		owner := "Deployment/" + d.Namespace + "/" + d.Name
@@ -230,17 +211,16 @@ func (c *checker) places() map[string]*place {
 	places := map[string]*place{}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		_, owner := ownerOf(pod)
-		if owner == "" || pod.Spec.NodeName == "" || ended(pod) {
+		if pod.Owner == "" || pod.Node == "" || pod.Ended {
 			continue
 		}
-		p := places[owner]
+		p := places[pod.Owner]
 		if p == nil {
-			p = &place{node: pod.Spec.NodeName}
-			places[owner] = p
+			p = &place{node: pod.Node}
+			places[pod.Owner] = p
 		}
 		p.pods++
-		p.spread = p.spread || p.node != pod.Spec.NodeName
+		p.spread = p.spread || p.node != pod.Node
 	}
 	return places
 }
@@ -248,10 +228,8 @@ func (c *checker) places() map[string]*place {
 // evictedPod is a pod that the upgrade evicts from its node. pkg/node/drain selects the same
 // pods.
 type evictedPod struct {
-	*corev1.Pod
-	node  *node
-	owner string // kind/namespace/name of its controller; empty: it has none
-	kind  string
+	*Pod
+	node *node
 }
 
 // findEvicted selects the pods that drains will evict. Pods that a rule skips, or waits
@@ -265,35 +243,14 @@ func (c *checker) findEvicted() {
 	}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		n := drained[pod.Spec.NodeName]
-		if n == nil || mirror(pod) || ended(pod) || fleet.ToleratesUnschedulable(pod.Spec.Tolerations) {
+		n := drained[pod.Node]
+		if n == nil || pod.Mirror || pod.Ended || pod.ToleratesUnschedulable || pod.Kind == "DaemonSet" {
 			continue
 		}
-		kind, owner := ownerOf(pod)
-		if kind != "DaemonSet" && n.drain.rules.Behavior(pod) == v1alpha1.DrainPod {
-			c.evicted = append(c.evicted, evictedPod{pod, n, owner, kind})
+		if n.drain.rules.Behavior(pod.Namespace, pod.Labels) == v1alpha1.DrainPod {
+			c.evicted = append(c.evicted, evictedPod{pod, n})
 		}
 	}
-}
-
-// ended reports whether the pod has ended, or is being deleted.
-func ended(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// ownerOf returns the pod's controller, and the Deployment instead of its
-// ReplicaSet: a Deployment names its ReplicaSets after itself and the hash that its
-// pods have as a label.
-func ownerOf(pod *corev1.Pod) (kind, owner string) {
-	controller := metav1.GetControllerOfNoCopy(pod)
-	if controller == nil {
-		return "", ""
-	}
-	kind, name := controller.Kind, controller.Name
-	if hash := pod.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" && strings.HasSuffix(name, "-"+hash) {
-		kind, name = "Deployment", strings.TrimSuffix(name, "-"+hash)
-	}
-	return kind, kind + "/" + pod.Namespace + "/" + name
 }
 
 // systemNamespaces are the namespaces of Kubernetes itself, and our own. Users cannot

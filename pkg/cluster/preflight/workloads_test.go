@@ -17,7 +17,9 @@ import (
 func web(change func(*corev1.Pod)) func(*preflight.Facts) {
 	return func(f *preflight.Facts) {
 		deployment(f, "web", "worker-1", "worker-2")
-		change(&f.Workloads.Pods[0])
+		first := pod("web", "web-1", "worker-1")
+		change(first)
+		f.Workloads.Pods[0] = preflight.NewPod(first)
 	}
 }
 
@@ -63,7 +65,7 @@ func workloadScenes() []scene {
 			b.Spec.UnhealthyPodEvictionPolicy, b.Status.CurrentHealthy = policy, healthy
 			guarded(b, "worker-1", "worker-2")(f)
 			for i := range f.Workloads.Pods {
-				f.Workloads.Pods[i].Status.Conditions[0].Status = corev1.ConditionFalse
+				f.Workloads.Pods[i].Ready = false
 			}
 		}
 	}
@@ -148,12 +150,12 @@ func workloadScenes() []scene {
 		{check: "pdb-blocks", name: "its pods are not Ready, and enough others are", alter: notReady(2, ptr.To(policyv1.IfHealthyBudget))},
 		{check: "pdb-blocks", name: "its pods are Ready, and those that are not may go", alter: func(f *preflight.Facts) {
 			notReady(1, ptr.To(policyv1.AlwaysAllow))(f)
-			f.Workloads.Pods[0].Status.Conditions[0].Status = corev1.ConditionTrue
+			f.Workloads.Pods[0].Ready = true
 		}, want: blocked},
 		{check: "pdb-blocks", name: "its pods are Pending", alter: func(f *preflight.Facts) {
 			notReady(1, nil)(f)
 			for i := range f.Workloads.Pods {
-				f.Workloads.Pods[i].Status.Phase = corev1.PodPending
+				f.Workloads.Pods[i].Pending = true
 			}
 		}},
 		{check: "pdb-overlap", name: "two that allow one", alter: both(budget("web", "web", 1), budget("shop", "web", 1)),
@@ -166,7 +168,7 @@ func workloadScenes() []scene {
 		{check: "pdb-overlap", name: "pods that are Pending", alter: func(f *preflight.Facts) {
 			both(budget("web", "web", 1), budget("shop", "web", 1))(f)
 			for i := range f.Workloads.Pods {
-				f.Workloads.Pods[i].Status.Phase = corev1.PodPending
+				f.Workloads.Pods[i].Pending = true
 			}
 		}},
 		{check: "single-replica", name: "one replica", alter: func(f *preflight.Facts) { deployment(f, "web", "worker-1") },
@@ -182,7 +184,7 @@ func workloadScenes() []scene {
 		{check: "one-node", name: "a StatefulSet", alter: func(f *preflight.Facts) {
 			deployment(f, "web", "worker-1", "worker-1")
 			for i := range f.Workloads.Pods {
-				ownedBy("StatefulSet", "db")(&f.Workloads.Pods[i])
+				f.Workloads.Pods[i].Kind, f.Workloads.Pods[i].Owner = "StatefulSet", "StatefulSet/shop/db"
 			}
 		}, want: []string{"Warn one-node"}},
 		{check: "one-node", name: "there is only one", facts: cluster(1, 0), alter: func(f *preflight.Facts) { deployment(f, "web", "cp-1", "cp-1") },
@@ -208,12 +210,12 @@ func workloadScenes() []scene {
 		}, want: []string{"Block empty-dir Node/worker-1 @worker-1", "Warn bare-pod"}},
 		{check: "empty-dir", name: "blocks the drain of a control-plane node, and so everything", facts: cluster(3, 1), alter: func(f *preflight.Facts) {
 			deployment(f, "web", "cp-1", "worker-1")
-			emptyDir(&f.Workloads.Pods[0])
+			f.Workloads.Pods[0].EmptyDir = true
 			f.Policy.Strategy.Drain.EmptyDirPods = v1alpha1.PodsBlock
 		}, want: []string{"Block empty-dir Node/cp-1"}},
 		{check: "empty-dir", name: "blocks in one group only", alter: func(f *preflight.Facts) {
 			web(emptyDir)(f)
-			emptyDir(&f.Workloads.Pods[1])
+			f.Workloads.Pods[1].EmptyDir = true
 			node(f, "worker-2").Labels["pool"] = "gpu"
 			f.Policy.Strategy.Groups = []v1alpha1.NodeGroup{{
 				Name: "gpu", NodeSelector: pool("gpu"), Pace: v1alpha1.Pace{Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}},

@@ -10,13 +10,27 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Lists are the longest lists of a cluster, for a program that plans and checks: each is read once, for
 // whatever needs it first.
 type Lists struct {
-	nodes onceList[corev1.Node]
-	pods  onceList[corev1.Pod]
+	nodes        onceList[corev1.Node]
+	pods         onceList[preflight.Pod]
+	nodeUpgrades onceList[v1alpha1.NodeUpgrade]
+	inventories  onceList[v1alpha1.NodeInventory]
+}
+
+// Lists returns those of what the Reader watches, for ReadPreflight. Our own kinds are those of s, which
+// is a Snapshot of the Reader.
+func (r *Reader) Lists(s fleet.Snapshot) *Lists {
+	l := &Lists{}
+	l.nodes.set(values(sorted[*corev1.Node](r.nodes)))
+	l.nodeUpgrades.set(s.NodeUpgrades)
+	l.inventories.set(s.Inventories)
+	return l
 }
 
 // onceList is a list that is read once.
@@ -25,6 +39,14 @@ type onceList[T any] struct {
 	read  chan struct{} // closed once it is
 	all   []T
 	err   error
+}
+
+// set sets the list, so that it is not read.
+func (l *onceList[T]) set(all []T) {
+	l.begin.Do(func() {
+		l.read, l.all = make(chan struct{}), all
+		close(l.read)
+	})
 }
 
 // start begins to read the list with that context, unless that was begun.
@@ -71,16 +93,31 @@ func (c Clients) readNodes(ctx context.Context, all *[]corev1.Node) (err error) 
 	return nil
 }
 
+// readNodeUpgrades and readInventories read our own kinds that have an object for each node.
+func (c Clients) readNodeUpgrades(ctx context.Context, all *[]v1alpha1.NodeUpgrade) (err error) {
+	*all, err = c.lists().nodeUpgrades.get(ctx, func(ctx context.Context) ([]v1alpha1.NodeUpgrade, error) {
+		return listKind(ctx, "NodeUpgrades", c.Ours.NodeUpgrades)
+	})
+	return err
+}
+
+func (c Clients) readInventories(ctx context.Context, all *[]v1alpha1.NodeInventory) (err error) {
+	*all, err = c.lists().inventories.get(ctx, func(ctx context.Context) ([]v1alpha1.NodeInventory, error) {
+		return listKind(ctx, "NodeInventories", c.Ours.NodeInventories)
+	})
+	return err
+}
+
 // running selects pods that have not ended.
 const running = "status.phase!=Succeeded,status.phase!=Failed"
 
 // readPods reads the pods that a drain may evict.
-func (c Clients) readPods(ctx context.Context) ([]corev1.Pod, error) {
+func (c Clients) readPods(ctx context.Context) ([]preflight.Pod, error) {
 	return c.lists().pods.get(ctx, c.listPods)
 }
 
-func (c Clients) listPods(ctx context.Context) ([]corev1.Pod, error) {
-	return listed(ctx, c.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+func (c Clients) listPods(ctx context.Context) ([]preflight.Pod, error) {
+	return listed(ctx, c.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, preflight.NewPod)
 }
 
 // readUpgrades reads the ClusterUpgrades. If one is open, ReadPreflight is about to be called.

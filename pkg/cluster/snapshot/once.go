@@ -29,7 +29,8 @@ type Clients struct {
 	// Access is how these two reach the API server. ReadPreflight reads the metrics of each
 	// apiserver with the same credentials.
 	Access *rest.Config
-	// Lists are the lists that Read and ReadPreflight share. Nil: each reads its own.
+	// Lists are the lists that Read and ReadPreflight share, or that a Reader has read for ReadPreflight. Nil:
+	// each reads its own.
 	Lists *Lists
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // ReadPreflight reads the facts of the checks by listing, page after page, and several kinds
-// at once. If a kind cannot be read (it is forbidden, or the API server does not answer), it
+// at once, except what c.Lists has already. If a kind cannot be read (it is forbidden, or the API server does not answer), it
 // adds a sentence to Unread, which is sorted, and reads the others. It returns an error only
 // if Nodes, our own objects or the control plane's pods cannot be read.
 //
@@ -68,8 +68,8 @@ func (r *factsReader) readRequired() error {
 	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.clients.Kube.CoreV1().Pods(systemNamespace).List, notControlled)
 	r.takePolicy(r.clients.Policy)
 	if r.clients.Ours != nil {
-		readKind(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.clients.Ours.NodeUpgrades)
-		readKind(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.clients.Ours.NodeInventories)
+		k.Go(func() error { return r.clients.readNodeUpgrades(r.ctx, &r.facts.NodeUpgrades) })
+		k.Go(func() error { return r.clients.readInventories(r.ctx, &r.facts.Inventories) })
 		k.Go(r.readPolicy)
 	}
 	return k.Wait()

@@ -237,17 +237,23 @@ func list[T any, L runtime.Object](ctx context.Context, all *[]T, kind string, p
 
 // readKind lists all objects of one of our kinds, as read does.
 func readKind[S any, T object[S], L kube.List](ctx context.Context, k *kinds, all *[]S, kind string, of kube.Kind[T, L]) {
-	k.Go(func() error {
-		found, err := of.All(ctx, metav1.ListOptions{}, func(one T) T { trim(one); return one })
-		if err != nil {
-			return &Unreadable{kind, err}
-		}
-		*all = make([]S, len(found))
-		for i := range found {
-			(*all)[i] = *found[i]
-		}
-		return nil
+	k.Go(func() (err error) {
+		*all, err = listKind(ctx, kind, of)
+		return err
 	})
+}
+
+// listKind is readKind, at once.
+func listKind[S any, T object[S], L kube.List](ctx context.Context, kind string, of kube.Kind[T, L]) ([]S, error) {
+	found, err := of.All(ctx, metav1.ListOptions{}, func(one T) T { trim(one); return one })
+	if err != nil {
+		return nil, &Unreadable{kind, err}
+	}
+	all := make([]S, len(found))
+	for i := range found {
+		all[i] = *found[i]
+	}
+	return all, nil
 }
 
 // object is an object of one of our kinds, by its pointer.
@@ -285,10 +291,10 @@ func (r *Reader) Caches() Caches {
 	}
 }
 
-// listed lists all objects of a kind, page after page, and keeps the part of each that
+// listed lists all objects of a kind, page after page, and keeps of each what
 // keep returns, because all of them in full may not fit into memory.
-func listed[T any, L runtime.Object](ctx context.Context, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) ([]T, error) {
-	var all []T
+func listed[T, K any, L runtime.Object](ctx context.Context, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) K) ([]K, error) {
+	var all []K
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return page(ctx, options)
 	})

@@ -72,37 +72,6 @@ func trimRecord(r *v1alpha1.UpgradeRecord) v1alpha1.UpgradeRecord {
 	return *r
 }
 
-// trimPod keeps what determines whether and how a drain evicts the pod.
-func trimPod(p *corev1.Pod) corev1.Pod {
-	kept := corev1.Pod{ObjectMeta: named(p)}
-	kept.OwnerReferences, kept.DeletionTimestamp = p.OwnerReferences, p.DeletionTimestamp
-	if mirror, is := p.Annotations[corev1.MirrorPodAnnotationKey]; is {
-		kept.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: mirror}
-	}
-	kept.Spec = corev1.PodSpec{
-		NodeName: p.Spec.NodeName, Tolerations: p.Spec.Tolerations, Resources: p.Spec.Resources,
-		TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds,
-	}
-	for _, v := range p.Spec.Volumes {
-		if v.EmptyDir != nil {
-			kept.Spec.Volumes = append(kept.Spec.Volumes, v)
-		}
-	}
-	for _, c := range p.Spec.Containers {
-		kept.Spec.Containers = append(kept.Spec.Containers, corev1.Container{
-			Name: c.Name, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests},
-			LivenessProbe: c.LivenessProbe, ReadinessProbe: c.ReadinessProbe,
-		})
-	}
-	kept.Status.Phase = p.Status.Phase
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
-		}
-	}
-	return kept
-}
-
 // trimSlice keeps which nodes have ready endpoints of which Service.
 func trimSlice(s *discoveryv1.EndpointSlice) discoveryv1.EndpointSlice {
 	kept := discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{

@@ -89,7 +89,7 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 // classify classifies a pod that does not stay. findEvicted of package preflight makes the same choice
 // from what the coordinator knows.
 func (s *selection) classify(pod corev1.Pod) {
-	behavior := s.rules.Behavior(&pod)
+	behavior := s.rules.Behavior(pod.Namespace, pod.Labels)
 	switch {
 	case fleet.ToleratesUnschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
 		if !finished(pod) {

@@ -127,7 +127,7 @@ func (c *checker) checkPods() {
 		if systemNamespaces[pod.Namespace] {
 			continue
 		}
-		if pod.EmptyDir && pod.node.drain.EmptyDirPods == v1alpha1.PodsEvict {
+		if pod.EmptyDir && pod.from.drain.EmptyDirPods == v1alpha1.PodsEvict {
 			found.note("empty-dir", pod.Owner)
 		}
 		if pod.Kind == "Job" {
@@ -151,8 +151,8 @@ func (c *checker) checkPods() {
 func (c *checker) checkEmptyDirs() {
 	blocking := map[*node][]string{}
 	for _, pod := range c.evicted {
-		if pod.EmptyDir && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock {
-			blocking[pod.node] = append(blocking[pod.node], pod.Namespace+"/"+pod.Name)
+		if pod.EmptyDir && pod.from.drain.EmptyDirPods == v1alpha1.PodsBlock {
+			blocking[pod.from] = append(blocking[pod.from], pod.Namespace+"/"+pod.Name)
 		}
 	}
 	for n, pods := range blocking {
@@ -167,11 +167,11 @@ func (c *checker) checkEmptyDirs() {
 // takesTooLong reports whether the pod may take longer to terminate than the drain of its
 // node may take.
 func (p evictedPod) takesTooLong() bool {
-	grace := int64(*p.node.drain.GracePeriodSeconds)
+	grace := int64(*p.from.drain.GracePeriodSeconds)
 	if grace < 0 {
 		grace = p.GracePeriodSeconds
 	}
-	return grace > int64(*p.node.drain.TimeoutSeconds)
+	return grace > int64(*p.from.drain.TimeoutSeconds)
 }
 
 // checkReplicas finds workloads of which all pods are evicted at the same time.
@@ -225,11 +225,11 @@ func (c *checker) places() map[string]*place {
 	return places
 }
 
-// evictedPod is a pod that the upgrade evicts from its node. pkg/node/drain selects the same
+// evictedPod is a pod that the upgrade evicts from a node. pkg/node/drain selects the same
 // pods.
 type evictedPod struct {
 	*Pod
-	node *node
+	from *node
 }
 
 // findEvicted selects the pods that drains will evict. Pods that a rule skips, or waits

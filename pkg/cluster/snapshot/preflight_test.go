@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -141,6 +143,54 @@ func TestReadPreflight(t *testing.T) {
 	}
 	if len(facts.SystemPods) != 1 || len(facts.Workloads.Pods) != 1 || facts.Upgrade.Name != "u" || facts.Now.IsZero() || len(facts.Offered) != 1 {
 		t.Errorf("something is missing: %+v", facts)
+	}
+}
+
+// What a Reader watches for each node is not listed for the checks, and is the same.
+func TestReadPreflightTakesWhatIsWatched(t *testing.T) {
+	w := newWorld(t)
+	ours := w.clients(w.config).Ours
+	for _, name := range []string{"w1", "w2"} {
+		w.must(w.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+		w.must(ours.NodeUpgrades.Create(t.Context(), &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+		inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		inventory.GatheredTime = metav1.NewTime(time.Now())
+		w.must(ours.NodeInventories.Create(t.Context(), inventory, metav1.CreateOptions{}))
+		t.Cleanup(func() {
+			ctx := context.Background()
+			w.must(nil, w.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
+			w.must(nil, ours.NodeUpgrades.Delete(ctx, name, metav1.DeleteOptions{}))
+			w.must(nil, ours.NodeInventories.Delete(ctx, name, metav1.DeleteOptions{}))
+		})
+	}
+	listed, err := snapshot.ReadPreflight(t.Context(), w.clients(w.config), upgrade(), nil)
+	w.must(nil, err)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	reader, err := snapshot.NewReader(w.kube, ours, func() {})
+	w.must(nil, err)
+	if !reader.Start(ctx) {
+		t.Fatal("the reader does not come to know the cluster")
+	}
+	watchful := rest.CopyConfig(w.config)
+	watchful.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if kind := path.Base(r.URL.Path); slices.Contains([]string{"nodes", "nodeupgrades", "nodeinventories"}, kind) {
+				t.Errorf("%s are listed, and they are watched", kind)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	clients := w.clients(watchful)
+	clients.Lists = reader.Lists(reader.Snapshot())
+	watched, err := snapshot.ReadPreflight(ctx, clients, upgrade(), nil)
+	w.must(nil, err)
+	if len(watched.Nodes) < 2 {
+		t.Errorf("%d Nodes, want two or more", len(watched.Nodes))
+	}
+	watched.Now = listed.Now
+	if diff := cmp.Diff(listed, watched, cmpopts.IgnoreTypes(metav1.TypeMeta{})); diff != "" {
+		t.Errorf("-listed +watched:\n%s", diff)
 	}
 }
 

@@ -100,14 +100,14 @@ func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan) 
 func (c *Coordinator) runChecks(ctx context.Context, s fleet.Snapshot, p plan.Plan) (*fleet.Preflight, error) {
 	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	began := time.Now()
+	began, upgrade := time.Now(), *p.Target
 	clients := snapshot.Clients{Kube: c.kube, Ours: c.ours, Access: c.access, Lists: c.reader.Lists(s)}
-	facts, err := snapshot.ReadPreflight(ctx, clients, *p.Target, s.Source.Architectures(p.Version))
+	facts, err := snapshot.ReadPreflight(ctx, clients, upgrade, s.Source.Architectures(p.Version))
 	if err != nil {
 		return nil, err
 	}
-	report := &fleet.Preflight{Upgrade: p.Target.Reference(), Key: p.PreflightKey, At: began, Findings: c.checkFacts(facts)}
-	c.recordChecks(p.Target, report, time.Since(began))
+	report := &fleet.Preflight{Upgrade: upgrade.Reference(), Key: p.PreflightKey, At: began, Findings: c.checkFacts(facts)}
+	c.recordChecks(&upgrade, report, time.Since(began))
 	return report, nil
 }
 

@@ -74,7 +74,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	@$(MAKE) --no-print-directory -j 2 test-race test-without-race test-modules test-plugin
 
 # Two of these run at the same time, as half of it is waiting. Without debugging information, tests link in two thirds of the time.
-test-race test-without-race test-plugin: export GOFLAGS := -ldflags=-w
+test-race test-without-race test-plugin: export GOFLAGS := $(GOFLAGS) -ldflags=-w
 test-race:
 	$(GOTESTSUM) -- -race -timeout 30m $$(go list ./... | grep -vxF "$$(go list $(WITHOUT_RACE))")
 test-without-race:

@@ -53,27 +53,36 @@ func BenchmarkNextMany(b *testing.B) {
 	}
 }
 
+// worstRules are the slowest rules that a schedule may have.
+var worstRules = map[string]string{
+	"daily that never fits":            "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+	"weekly that never fits":           "FREQ=WEEKLY;BYMONTH=2;COUNT=999999;INTERVAL=1000;BYDAY=MO",
+	"monthly that never fits":          "FREQ=MONTHLY;BYMONTH=2;BYMONTHDAY=30",
+	"yearly that never fits":           "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
+	"monthly, a place that is not":     "FREQ=MONTHLY;BYDAY=1MO;BYSETPOS=" + places(55),
+	"yearly, a place that is not":      "FREQ=YEARLY;BYMONTH=1;BYSETPOS=" + places(55),
+	"yearly, counted, many places":     "FREQ=YEARLY;COUNT=999999;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=" + places(48),
+	"yearly, ordinals without the day": "FREQ=YEARLY;BYMONTHDAY=31;BYMONTH=2;BYDAY=1MO,2MO,3MO,4MO,5MO,1TU,2TU,3TU,4TU,5TU,1WE,2WE,3WE,4WE,5WE,1TH,2TH,3TH,4TH,5TH,1FR,2FR,3FR,4FR,5FR,1SA,2SA,3SA,4SA,5SA,SU",
+	"daily that never ends":            "FREQ=DAILY",
+	"daily, counted from 1970":         "FREQ=DAILY;COUNT=999999",
+	"yearly, every day of it":          "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU",
+}
+
+// TestWorstRules checks that each may be in a schedule, so that BenchmarkWorstRule measures it.
+func TestWorstRules(t *testing.T) {
+	for name, rule := range worstRules {
+		if err := schedule.Check(&list(windows("s", "Europe/Berlin", period("w", "1970-01-01T00:00:00Z", "1970-01-02T00:00:00Z", rule)))[0]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // BenchmarkWorstRule measures the slowest rules: none may take 50 ms.
 func BenchmarkWorstRule(b *testing.B) {
-	for name, rule := range map[string]string{
-		"daily that never fits":            "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
-		"weekly that never fits":           "FREQ=WEEKLY;BYMONTH=2;COUNT=1000000;INTERVAL=1000;BYDAY=MO",
-		"monthly that never fits":          "FREQ=MONTHLY;BYMONTH=2;BYMONTHDAY=30",
-		"yearly that never fits":           "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
-		"monthly, a place that is not":     "FREQ=MONTHLY;BYDAY=1MO;BYSETPOS=" + places(55),
-		"yearly, a place that is not":      "FREQ=YEARLY;BYMONTH=1;BYSETPOS=" + places(55),
-		"yearly, counted, many places":     "FREQ=YEARLY;COUNT=1000000;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=" + places(48),
-		"yearly, ordinals without the day": "FREQ=YEARLY;BYMONTHDAY=31;BYMONTH=2;BYDAY=1MO,2MO,3MO,4MO,5MO,1TU,2TU,3TU,4TU,5TU,1WE,2WE,3WE,4WE,5WE,1TH,2TH,3TH,4TH,5TH,1FR,2FR,3FR,4FR,5FR,1SA,2SA,3SA,4SA,5SA,SU",
-		"daily that never ends":            "FREQ=DAILY",
-		"daily, counted from 1970":         "FREQ=DAILY;COUNT=1000000",
-		"yearly, every day of it":          "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU",
-	} {
+	for name, rule := range worstRules {
 		for length, end := range map[string]string{"a day": "1970-01-02T00:00:00Z", "a century": "2070-01-01T00:00:00Z"} {
 			b.Run(name+" for "+length, func(b *testing.B) {
 				schedules, at := list(windows("s", "Europe/Berlin", period("w", "1970-01-01T00:00:00Z", end, rule))), instant("2026-11-18T12:00:00Z")
-				if err := schedule.Check(&schedules[0]); err != nil {
-					b.Fatal(err)
-				}
 				for b.Loop() {
 					schedule.At(schedules, nil, "Patch", at)
 				}

@@ -70,8 +70,7 @@ check: ## Tests that need no root, no API server and no node, vet and formatting
 
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
 	$(call install,$(TEST_PACKAGES))
-	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/node/host ./pkg/node/sysupdate
-	@$(MAKE) --no-print-directory -j 2 test-race test-without-race test-modules test-plugin
+	@$(MAKE) --no-print-directory -j 2 test-race test-without-race test-plugin test-systemd test-modules
 
 # Two of these run at the same time, as half of it is waiting. Without debugging information, tests link in two thirds of the time.
 test-race test-without-race test-plugin: export GOFLAGS := $(GOFLAGS) -ldflags=-w
@@ -79,10 +78,12 @@ test-race:
 	$(GOTESTSUM) -- -race -timeout 30m $$(go list ./... | grep -vxF "$$(go list $(WITHOUT_RACE))")
 test-without-race:
 	$(GOTESTSUM) -- -timeout 30m $(WITHOUT_RACE)
-test-modules:
-	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- $(if $(filter lab,$$module),-race) -timeout 30m ./...) || exit; done
 test-plugin:
 	$(GOTESTSUM) -- -race -short ./pkg/plugin/cli
+test-systemd:
+	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/node/host ./pkg/node/sysupdate
+test-modules:
+	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- $(if $(filter lab,$$module),-race) -timeout 30m ./...) || exit; done
 
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...
@@ -203,4 +204,4 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2} \
 		/^##@ End/ {while ((getline line < "lab/e2e/runs.txt") > 0) if (line !~ /^#/) {split(line, c, " "); sub(/^[^ ]+ +[^ ]+ +[^ ]+ +/, "", line); printf "  make e2e-%-11s %s\n", c[1], line}}' $(MAKEFILE_LIST)
 
-.PHONY: FORCE lab release docs test-modules test-plugin test-race test-without-race $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
+.PHONY: FORCE lab release docs test-modules test-plugin test-race test-systemd test-without-race $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))

@@ -53,7 +53,7 @@ func (w *world) startAgent(n *node) {
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
 		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
 		Events: agent.RecorderTo(&w.recorded, n.name), Log: w.agentLog(n.name), Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
-	}, a.watchSlots)
+	}, a.watchSlots, a.watchPods)
 	stale := w.noise(4) == 0
 	own := func(name string, _ *stored) bool { return name == n.name }
 	caches := a.steps.Caches()
@@ -90,8 +90,23 @@ func (a *agentProgram) watchSlots(every bool, name string) (cache.Store, func())
 	if !every {
 		selects = func(one string, _ *stored) bool { return one == name }
 	}
+	return a.watchNew("leases", selects, false)
+}
+
+// watchPods watches the pods of the agent's node. The first list may be old.
+func (a *agentProgram) watchPods() (cache.Store, func()) {
+	if !a.reachable() {
+		return nil, nil
+	}
+	return a.watchNew("pods", func(_ string, o *stored) bool {
+		return text(child(o.tree, "spec"), "nodeName") == a.node.name
+	}, a.w.noise(4) == 0)
+}
+
+// watchNew begins a watch that the agent ends again, and returns its store and how to end it.
+func (a *agentProgram) watchNew(resource string, selects func(name string, o *stored) bool, stale bool) (cache.Store, func()) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	v := a.watch("leases", store, selects, false)
+	v := a.watch(resource, store, selects, stale)
 	return store, func() { a.views = slices.DeleteFunc(a.views, func(other *view) bool { return other == v }) }
 }
 

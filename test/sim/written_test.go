@@ -25,23 +25,23 @@ func TestRequestsOfRollout(t *testing.T) {
 	}
 	nodes := s.ControlPlanes + s.Workers
 	checkAccesses(t, "writes", result.writes, nodes, map[access]float64{
-		{"agent", "nodeupgrades"}:          15.5,
+		{"agent", "nodeupgrades"}:          14.5,
 		{"agent", "nodes"}:                 6.2, // cordon and uncordon, and four changes of conditions
 		{"agent", "leases"}:                2.2,
 		{"agent", "nodeinventories"}:       2.1,
 		{"agent", "pods"}:                  1.1, // the eviction of each
-		{"coordinator", "nodeupgrades"}:    12.6,
+		{"coordinator", "nodeupgrades"}:    10,
 		{"coordinator", "leases"}:          1.2, // the reservation of a slot
 		{"coordinator", "clusterupgrades"}: 4,
 	})
 	checkAccesses(t, "reads", result.reads, nodes, map[access]float64{
-		{"agent", "clusterupgrades"}:      5.2, // four gates, and one verb that goes by the order
-		{"agent", "upgradepolicies"}:      6.2,
-		{"agent", "maintenanceschedules"}: 4.2,
-		{"agent", "nodeupgrades"}:         7.2,
+		{"agent", "clusterupgrades"}:      4.2, // three gates, and one verb that goes by the order
+		{"agent", "upgradepolicies"}:      5.2,
+		{"agent", "maintenanceschedules"}: 3.2,
+		{"agent", "nodeupgrades"}:         6.2,
 		{"agent", "pods"}:                 5.3,
-		{"agent", "leases"}:               4.2,
-		{"agent", "nodes"}:                4.1,
+		{"agent", "leases"}:               3.2,
+		{"agent", "nodes"}:                2.1,
 		{"agent", "daemonsets"}:           2.1,
 		{"agent", "configmaps"}:           0.1,
 	})

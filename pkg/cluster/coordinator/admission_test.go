@@ -98,7 +98,7 @@ func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 // neither a release nor its withdrawal waits for it, nor what says that an agent has not answered.
 func TestReasonsAreLimited(t *testing.T) {
 	c := newWriter(t)
-	c.reasons = flowcontrol.NewTokenBucketRateLimiter(0.0001, 1)
+	c.reasons.limit = flowcontrol.NewTokenBucketRateLimiter(0.0001, 1)
 	n := plan.NodePlan{
 		Name: "limited", Managed: true, Owner: fleet.Owner{Node: "limited", UID: "1"}, Decision: plan.Wait,
 		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
@@ -125,7 +125,6 @@ func TestReasonsAreLimited(t *testing.T) {
 		{v1alpha1.ReasonUpToDate, plan.Done, true},
 	} {
 		n.Reason, n.Decision = test.reason, test.decision
-		c.reasonsWait.Store(false)
 		if err := c.write(t.Context(), stored, n); err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +135,8 @@ func TestReasonsAreLimited(t *testing.T) {
 		present, _ := n.Admission()
 		admitted := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionAdmitted)
 		written := present == (admitted != nil) && (admitted == nil || admitted.Reason == string(n.Reason))
-		if written != test.written || c.reasonsWait.Load() == test.written {
-			t.Errorf("%s: written %t, want %t; to be written later: %t", n.Reason, written, test.written, c.reasonsWait.Load())
+		if later := c.reasons.takeLater(); written != test.written || later == test.written {
+			t.Errorf("%s: written %t, want %t; to be written later: %t", n.Reason, written, test.written, later)
 		}
 	}
 }

@@ -62,11 +62,10 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
-	progress    progress
-	reasons     flowcontrol.RateLimiter // of nodes that wait
-	reasonsWait atomic.Bool             // some are not written yet
-	holders     map[fleet.Owner]holder  // the nodes that hold slots
-	holdersAt   time.Time               // when that was noted
+	progress  progress
+	reasons   reasons                // of nodes that wait
+	holders   map[fleet.Owner]holder // the nodes that hold slots
+	holdersAt time.Time              // when that was noted
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -110,7 +109,7 @@ func New(clients Clients) *Coordinator {
 
 		kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
 		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
-		reasons: flowcontrol.NewTokenBucketRateLimiter(reasonsPerSecond, reasonsAtOnce),
+		reasons: reasons{limit: flowcontrol.NewTokenBucketRateLimiter(reasonsPerSecond, reasonsAtOnce), lasts: reasonLasts},
 	}
 	c.slots = slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes(), func(name string) *coordinationv1.Lease { return c.reader.Lease(name) })
 	return c
@@ -255,7 +254,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
 	var reasonsAgain *time.Time
-	if c.reasonsWait.Swap(false) {
+	if c.reasons.takeLater() {
 		reasonsAgain = ptr.To(now.Add(time.Second))
 	}
 	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, reasonsAgain, c.progress.due), err

@@ -330,12 +330,12 @@ func (c *cluster) awaitEvents(upgrade string, reasons ...string) {
 }
 
 // checkNoWrites checks that nothing is written while nothing happens. Writes that are
-// still under way on a slow machine may end first.
+// still under way on a slow machine may end first, and reasons that are written once they have lasted.
 func (c *cluster) checkNoWrites() {
 	c.Helper()
 	before := c.versions()
 	c.eventually(func() string {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(2500 * time.Millisecond)
 		last := before
 		before = c.versions()
 		return cmp.Diff(last, before)

@@ -29,7 +29,7 @@ func NewDriver(clients Clients) (*Driver, error) {
 		return nil, err
 	}
 	c.reader, c.queue, c.writers = reader, ignored{}, 1
-	c.reasons = flowcontrol.NewTokenBucketRateLimiter(1, 5)
+	c.reasons.limit = flowcontrol.NewTokenBucketRateLimiter(1, 5)
 	c.offers, c.notices, c.silences = newOffers(c.log, c.metrics, func() {}), c.newSender(func() {}), c.newSilences(func() {})
 	d := &Driver{coordinator: c}
 	c.gates = gate.NewKeeper(c.askGate, func() {}, func() time.Time { return d.now })

@@ -189,12 +189,13 @@ func (c *Coordinator) clearAbandonment(ctx context.Context, was *v1alpha1.NodeUp
 // reason ends, if it differs from the stored one. The rest of the status is the
 // agent's.
 func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64) error {
-	stored, wanted := coordinatorsPart(was), admission(was, n, generation, time.Now())
+	now := time.Now()
+	stored, wanted := coordinatorsPart(was), admission(was, n, generation, now)
 	switch {
-	case equality.Semantic.DeepEqual(stored, wanted):
+	case equality.Semantic.DeepEqual(stored, wanted), sameReason(stored, wanted):
+		c.reasons.written(n.Name)
 		return nil
-	case stillWaits(stored, wanted) && !c.reasons.TryAccept():
-		c.reasonsWait.Store(true)
+	case stillWaits(stored, wanted) && !c.reasons.due(n.Name, string(n.Reason), now):
 		return nil
 	}
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Status: wanted}
@@ -202,25 +203,6 @@ func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgr
 		return fmt.Errorf("applying the condition %s of NodeUpgrade %s: %w", v1alpha1.ConditionAdmitted, n.Name, err)
 	}
 	return nil
-}
-
-// In a large cluster, the reasons of all nodes that wait may change at once. No more of them are written
-// than this, so that a node that may begin does not wait for those of thousands that may not.
-const (
-	reasonsPerSecond = 50
-	reasonsAtOnce    = 200
-)
-
-// stillWaits reports whether a node has not been released and is not now. How long an agent has not
-// answered is measured from the condition, so that it is written at once.
-func stillWaits(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
-	for _, part := range []v1alpha1.NodeUpgradeStatus{stored, wanted} {
-		admitted := meta.FindStatusCondition(part.Conditions, v1alpha1.ConditionAdmitted)
-		if admitted != nil && (admitted.Status == metav1.ConditionTrue || admitted.Reason == string(v1alpha1.ReasonAgentNotAnswering)) {
-			return false
-		}
-	}
-	return len(wanted.Conditions) > 0
 }
 
 // coordinatorsPart returns what the coordinator owns of a NodeUpgrade's status.

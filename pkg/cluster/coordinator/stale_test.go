@@ -31,7 +31,7 @@ func newWriter(t *testing.T) *Coordinator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Coordinator{kube: kube, slots: slot.New(kube.CoordinationV1().Leases(v1alpha1.Namespace), kube.CoreV1().Nodes(), slot.Unwatched), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler), writers: 1, reasons: flowcontrol.NewFakeAlwaysRateLimiter()}
+	return &Coordinator{kube: kube, slots: slot.New(kube.CoordinationV1().Leases(v1alpha1.Namespace), kube.CoreV1().Nodes(), slot.Unwatched), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler), writers: 1, reasons: reasons{limit: flowcontrol.NewFakeAlwaysRateLimiter()}}
 }
 
 // TestStaleStatusIsNotWritten checks a coordinator with an old watch: it does not overwrite

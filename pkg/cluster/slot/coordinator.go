@@ -83,8 +83,14 @@ func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
 
 // Reserve reserves the slot for the node. It returns ErrTaken if the slot is
 // reserved for or held by another node, and succeeds if it is already reserved for
-// this one.
+// this one. What a watch shows of that will do: the node cannot take a slot that is no longer
+// reserved for it.
 func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) error {
+	if lease := s.watched(name); lease != nil {
+		if slot, err := FromLease(lease); err == nil && slot.ReservedFor == owner {
+			return nil
+		}
+	}
 	return s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
 		if slot.ReservedFor == owner {
 			return false, nil

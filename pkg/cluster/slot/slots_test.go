@@ -390,6 +390,8 @@ func TestWatchedLease(t *testing.T) {
 	step(t, "an old Lease shows no reservation", s.Take(ctx, "slot-0", a), nil)
 	readings(2)
 	look()
+	step(t, "reserved already, by what is watched", s.Reserve(ctx, "slot-0", a), nil)
+	readings(0)
 	step(t, "freed by what is watched", s.Free(ctx, "slot-0", a), nil)
 	readings(0)
 	step(t, "an old Lease shows that it is held", s.Free(ctx, "slot-0", a), nil)

@@ -85,7 +85,7 @@ func (c Clients) lists() *Lists {
 // readNodes reads the Nodes, without which nothing is known.
 func (c Clients) readNodes(ctx context.Context, all *[]corev1.Node) (err error) {
 	*all, err = c.lists().nodes.get(ctx, func(ctx context.Context) ([]corev1.Node, error) {
-		return listed(ctx, c.Kube.CoreV1().Nodes().List, metav1.ListOptions{}, trimNode)
+		return listed(ctx, c.Kube.CoreV1().Nodes().List, metav1.ListOptions{Limit: c.PageSize}, trimNode)
 	})
 	if err != nil {
 		return &Unreadable{"Nodes", err}
@@ -117,7 +117,7 @@ func (c Clients) readPods(ctx context.Context) ([]preflight.Pod, error) {
 }
 
 func (c Clients) listPods(ctx context.Context) ([]preflight.Pod, error) {
-	return listed(ctx, c.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, preflight.NewPod)
+	return listed(ctx, c.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running, Limit: c.PageSize}, preflight.NewPod)
 }
 
 // readUpgrades reads the ClusterUpgrades. If one is open, ReadPreflight is about to be called.

@@ -19,8 +19,7 @@ import (
 const (
 	callTimeout  = 30 * time.Second
 	drainTimeout = 2 * time.Minute
-	// betweenRounds is the least time between two rounds of evictions. A pod that
-	// has gone causes a round at once.
+	// betweenRounds is the least time between two rounds of evictions.
 	betweenRounds = 4 * time.Second
 )
 
@@ -51,9 +50,12 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	case machine.DoFree:
 		return a.writeHolder(o.Slot.Held, fleet.Owner{}, func() error { return a.free(ctx, node, o.Slot.Held) })
 	case machine.DoCordon:
+		a.uncordoned = false
 		return a.patch(ctx, cordon(node, a.state.Upgrade.Name, o.Slot.Held))
 	case machine.DoUncordon:
-		return a.uncordon(ctx)
+		err := a.patch(ctx, uncordon(node))
+		a.uncordoned = err == nil
+		return err
 	case machine.DoHold:
 		return a.patch(ctx, hold(node))
 	case machine.DoDisown:
@@ -84,17 +86,26 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation, ask func(cont
 
 // roundDue reports whether it is time for another round of evictions.
 func (a *Agent) roundDue(now time.Time) bool {
-	return a.drained == nil || a.pods.podGone.Load() || now.Sub(a.drained.At) >= betweenRounds
+	return a.drained == nil || now.Sub(a.drained.At) >= betweenRounds
 }
 
+// drain evicts pods, or only looks whether those have gone that the last round evicted.
 func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Observation) error {
-	a.pods.podGone.Store(false)
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
+	a.ending = nil
+	if a.onlyLooks {
+		drained, err := a.drainer.Drained(ctx, o.Spec.Drain)
+		if drained {
+			a.drained = &machine.Drain{At: a.Now()}
+		}
+		return err
+	}
 	progress, err := a.drainer.Round(ctx, o.Spec.Drain, action.Delete)
 	if err != nil {
 		return err
 	}
+	a.ending = progress.Ending
 	a.drained = &machine.Drain{At: a.Now(), Left: progress.Left, Blocked: progress.Blocked, Message: progress.Message}
 	return progress.Refused
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -96,7 +97,11 @@ type Agent struct {
 	open          openGate
 	nodeWrite     nodeWrite
 	leaseWrite    leaseWrite
+	daemonSets    map[types.NamespacedName]bool // those that the last gate found; nil: it did not look
 	drained       *machine.Drain
+	ending        []types.UID // the pods that the last round of evictions left, if all of them were evicted
+	onlyLooks     bool        // they have gone: the next round evicts nothing
+	uncordoned    bool        // this agent has removed the Node's cordon, and has set no other since
 	volumes       *machine.Volumes
 	rebootTriedAt time.Time // when this agent first tried to request the reboot
 	rebootAt      time.Time // when it was requested last
@@ -128,6 +133,7 @@ func New(c Config) *Agent {
 	a.ready = sync.OnceFunc(c.Ready)
 	a.engine.ask.Store(true)
 	a.watch()
+	a.pods.begin = a.watchPods
 	return a
 }
 
@@ -194,9 +200,17 @@ type Caches struct {
 // Reconcile begins it again.
 type WatchSlots func(every bool, name string) (store cache.Store, stop func())
 
+// WatchPods begins a watch of the node's pods, and returns its store and how to end it. A nil store: the
+// list failed, and the next Reconcile begins it again.
+type WatchPods func() (store cache.Store, stop func())
+
 // NewDriver returns the Driver of an agent that has not begun.
-func NewDriver(c Config, watch WatchSlots) *Driver {
+func NewDriver(c Config, watch WatchSlots, watchPods WatchPods) *Driver {
 	a := New(c)
+	a.pods.begin = func(context.Context) (cache.Store, func() bool, func()) {
+		store, stop := watchPods()
+		return store, func() bool { return true }, stop
+	}
 	a.leases.start = func(_ context.Context, scope slotScope) *slotWatch {
 		w, synced := newSlotWatch(), make(chan struct{})
 		w.scope, w.synced = scope, synced

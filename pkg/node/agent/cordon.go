@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,16 +60,6 @@ func disown(node *corev1.Node) nodePatch {
 	return p
 }
 
-// uncordon removes our cordon and annotations. It reads the Node live, with its managedFields,
-// which the watch does not keep.
-func (a *Agent) uncordon(ctx context.Context) error {
-	node, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading node %s before its cordon is removed: %w", a.Node, err)
-	}
-	return a.patch(ctx, uncordon(node))
-}
-
 // uncordon returns a patch that removes our cordon and both annotations.
 func uncordon(node *corev1.Node) nodePatch {
 	var p nodePatch
@@ -86,7 +77,15 @@ const ancientChanges = "ancient-changes"
 // cordonedByOthers reports whether only other clients have set the cordon, according to the
 // field managers: while this agent did not run, one may have removed ours, and set its own.
 func cordonedByOthers(node *corev1.Node) bool {
-	others := false
+	setters := cordonSetters(node)
+	return len(setters) > 0 && !slices.ContainsFunc(setters, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == fieldManager || entry.Manager == ancientChanges
+	})
+}
+
+// cordonSetters returns the managedFields of the clients that have set the cordon.
+func cordonSetters(node *corev1.Node) []metav1.ManagedFieldsEntry {
+	var setters []metav1.ManagedFieldsEntry
 	for _, entry := range node.ManagedFields {
 		var fields struct {
 			Spec map[string]json.RawMessage `json:"f:spec"`
@@ -95,13 +94,10 @@ func cordonedByOthers(node *corev1.Node) bool {
 			continue
 		}
 		if _, set := fields.Spec["f:unschedulable"]; set {
-			if entry.Manager == fieldManager || entry.Manager == ancientChanges {
-				return false
-			}
-			others = true
+			setters = append(setters, entry)
 		}
 	}
-	return others
+	return setters
 }
 
 // patch writes the Node as its kubelet, which may write no other Node.
@@ -119,10 +115,13 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	return nil
 }
 
-// free frees the slot if the Node has no annotation of ours. It reads the Node live: a
-// stale watch may not show our latest cordon, and the next node would begin while this one
-// is still cordoned.
+// free frees the slot if the Node has no annotation of ours. Unless this agent has just removed them, it
+// reads the Node live: a stale watch may not show our latest cordon, and the next node would begin while
+// this one is still cordoned.
 func (a *Agent) free(ctx context.Context, node *corev1.Node, held string) error {
+	if a.uncordoned {
+		return a.slots.Free(ctx, held, ownerOf(node))
+	}
 	now, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

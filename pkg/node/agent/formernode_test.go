@@ -26,7 +26,7 @@ func TestNodeUpgradeOfFormerNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for owner, follows := range map[types.UID]bool{"of-the-former": false, "of-this-one": true} {
-		steps := NewDriver(Config{Node: "w1", Account: clients, Kubelet: clients, Upgrades: ours, Now: time.Now, Ready: func() {}}, nil)
+		steps := NewDriver(Config{Node: "w1", Account: clients, Kubelet: clients, Upgrades: ours, Now: time.Now, Ready: func() {}}, nil, nil)
 		nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}
 		nu.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "w1", UID: owner}}
 		for _, err := range []error{

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -47,6 +48,7 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	// is left in the window no longer count. During the drain no version counts: the last check reads
 	// them.
 	begins := o.Slot.Held == ""
+	a.daemonSets = nil
 	drains := a.state.Step == v1alpha1.StepDraining || a.state.Step == v1alpha1.StepDetaching
 	policy, err := a.policy(ctx)
 	if err != nil {
@@ -196,8 +198,10 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, policy *v1alpha
 		return fleet.Hold{}, fmt.Errorf("listing DaemonSets, to see whether another program reboots nodes: %w", err)
 	}
 	daemonSets := make([]*appsv1.DaemonSet, len(list.Items))
+	a.daemonSets = map[types.NamespacedName]bool{} // for the drain, which begins soon
 	for i := range list.Items {
 		daemonSets[i] = &list.Items[i]
+		a.daemonSets[types.NamespacedName{Namespace: daemonSets[i].Namespace, Name: daemonSets[i].Name}] = true
 	}
 	var problem error
 	named := policy.RebootManagers()

@@ -138,8 +138,9 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 	a.failingWrite = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
-		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.drained, a.volumes = time.Time{}, time.Time{}, "", nil, nil
-		a.drainer.Begin()
+		a.rebootTriedAt, a.rebootAt, a.rebootProblem = time.Time{}, time.Time{}, ""
+		a.drained, a.ending, a.volumes = nil, nil, nil
+		a.drainer.Begin(a.daemonSets)
 	}
 	t := Transition{
 		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
@@ -161,13 +162,14 @@ func (a *Agent) record(e Event) {
 	}
 }
 
-// watchPodsIfNeeded watches the node's pods while a step needs them.
+// watchPodsIfNeeded watches the node's pods while a step needs them: those that are evicted, and those of
+// a control plane.
 func (a *Agent) watchPodsIfNeeded(ctx context.Context, o machine.Observation) {
-	if a.state.Step == v1alpha1.StepDraining || machine.NeedsHealth(a.state, o) {
-		a.pods.start(ctx, a.Kubelet, a.Node, a.wakeUp)
+	if a.state.Step == v1alpha1.StepDraining || a.onControlPlane() && machine.NeedsHealth(a.state, o) {
+		a.pods.start(ctx)
 		return
 	}
-	a.pods.stop()
+	a.pods.end()
 }
 
 // dialRetryPause is the pause before a read is retried, on average: agents that lost the API

@@ -91,14 +91,16 @@ func (g openGate) counts(o machine.Observation, within time.Duration) bool {
 }
 
 // askGate returns the gate's answer, or nil if it is not to be read yet. It needs etcd's health from the
-// host, except on a worker that drains. During a drain it is read before each round, but for rounds that
-// begin because a pod has gone: an open gate counts for betweenRounds.
+// host, except on a worker that drains. During a drain it is read before each round of evictions.
 func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) *fleet.Hold {
 	draining := a.state.Step == v1alpha1.StepDraining
+	a.onlyLooks = draining && a.pods.gone(a.ending)
 	switch {
+	case a.onlyLooks:
+		return &fleet.Hold{} // nothing is evicted, and the last check reads it
 	case draining && !a.roundDue(o.Now):
 		return nil
-	case draining && a.drained != nil && a.open.counts(o, betweenRounds), a.open.now && a.beginsToDisrupt() && a.open.counts(o, writeWithin):
+	case a.open.now && a.beginsToDisrupt() && a.open.counts(o, writeWithin):
 		return &fleet.Hold{}
 	case o.Host == nil && (!draining || a.onControlPlane()):
 		return nil

@@ -158,7 +158,7 @@ func TestStepsListSlotsAgain(t *testing.T) {
 			return nil, nil
 		}
 		return want, func() {}
-	})
+	}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	every := slotScope{every: true}

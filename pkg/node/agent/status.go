@@ -61,16 +61,19 @@ const writeWithin = time.Second
 
 // mayWriteLater reports whether the status need not be written before the action. The
 // coordinator waits for what a node says between attempts, or once it has failed. Some actions are only
-// repeated if the agent crashes before the status is written: a round of evictions after Cordoning or
-// Draining; the end of the guard's watch, and of the cordon, after any step of a node that comes back.
+// repeated if the agent crashes before the status is written: the cordon and the first round of evictions,
+// after Locking, with which a node that holds a slot begins its attempt again; any other round; the end of
+// the guard's watch, and of the cordon, after any step of a node that comes back.
 // Only one that goes on hold needs to know later that it was uncordoned.
 func (a *Agent) mayWriteLater(action machine.Action, holdAfter bool) bool {
 	step, written := a.state.Step, a.lastStatus.sent.Step
 	switch {
 	case action.Do == machine.DoNothing:
 		return !machine.BetweenAttempts(step) && step.Info().Phase != v1alpha1.PhaseStopped
+	case action.Do == machine.DoCordon:
+		return written == v1alpha1.StepLocking
 	case action.Do == machine.DoDrain:
-		return written == step || written == v1alpha1.StepCordoning
+		return written == step || written == v1alpha1.StepCordoning || written == v1alpha1.StepLocking
 	case action.Do == machine.DoUncordon && !holdAfter, action.Verb == verb.Confirm:
 		return comesBack(step) && comesBack(written)
 	}

@@ -3,13 +3,14 @@ package agent
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -36,14 +37,19 @@ func (a *Agent) watch() {
 	}
 }
 
-// trim removes what the agent never reads: the kubelet lists up to 50 images in its Node.
+// trim removes what the agent never reads: the kubelet lists up to 50 images in its Node. Of managedFields
+// it reads who has set the Node's cordon.
 func trim(object any) (any, error) {
-	if o, ok := object.(metav1.Object); ok {
-		o.SetManagedFields(nil)
+	o, ok := object.(metav1.Object)
+	if !ok {
+		return object, nil
 	}
+	var kept []metav1.ManagedFieldsEntry
 	if node, ok := object.(*corev1.Node); ok {
 		node.Status.Images = nil
+		kept = cordonSetters(node)
 	}
+	o.SetManagedFields(kept)
 	return object, nil
 }
 
@@ -102,17 +108,38 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // podWatch watches the node's own pods, as the kubelet, which may watch no others.
 type podWatch struct {
-	cancel  context.CancelFunc
-	podGone atomic.Bool // a pod has gone since the last round
+	store  cache.Store // nil: nothing is watched
+	synced func() bool
+	stop   func()
+	// begin begins the watch. A nil store: it has not begun.
+	begin func(ctx context.Context) (store cache.Store, synced func() bool, stop func())
 }
 
-func (w *podWatch) start(ctx context.Context, kubelet kube.Interface, node string, kick func()) {
-	if w.cancel != nil {
-		return
+func (w *podWatch) start(ctx context.Context) {
+	if w.store == nil {
+		w.store, w.synced, w.stop = w.begin(ctx)
 	}
-	ctx, w.cancel = context.WithCancel(ctx)
-	informer := kube.Informer(kubelet.Pods(metav1.NamespaceAll), &corev1.Pod{}, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+}
+
+func (w *podWatch) end() {
+	if w.store != nil {
+		w.stop()
+		*w = podWatch{begin: w.begin}
+	}
+}
+
+// gone reports whether the watch shows none of these pods any more.
+func (w *podWatch) gone(pods []types.UID) bool {
+	return len(pods) > 0 && w.store != nil && w.synced() && !slices.ContainsFunc(w.store.List(), func(object any) bool {
+		return slices.Contains(pods, object.(*corev1.Pod).UID)
+	})
+}
+
+// watchPods begins a watch of the node's pods, which wakes the loop.
+func (a *Agent) watchPods(ctx context.Context) (store cache.Store, synced func() bool, stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	informer := kube.Informer(a.Kubelet.Pods(metav1.NamespaceAll), &corev1.Pod{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", a.Node).String()
 	})
 	// Only the pods' identity is needed.
 	_ = informer.SetTransform(func(object any) (any, error) {
@@ -121,16 +148,9 @@ func (w *podWatch) start(ctx context.Context, kubelet kube.Interface, node strin
 		}
 		return object, nil
 	})
-	addKick(informer, kick)
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { w.podGone.Store(true); kick() }})
+	addKick(informer, a.wakeUp)
 	go informer.RunWithContext(ctx)
-}
-
-func (w *podWatch) stop() {
-	if w.cancel != nil {
-		w.cancel()
-		w.cancel = nil
-	}
+	return informer.GetStore(), informer.HasSynced, stop
 }
 
 var _ Host = (*host.Client)(nil)

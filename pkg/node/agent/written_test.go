@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -121,29 +123,21 @@ func TestOpenGateCounts(t *testing.T) {
 		step    v1alpha1.Step
 		at      time.Time
 		now     bool // read in this reconcile
-		drained bool // there was a round
 		version string
 		counts  bool
 	}{
-		"cordon after the slot":       {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, false, "v1.34.4", true},
-		"first eviction":              {v1alpha1.StepDraining, now.Add(-writeWithin / 2), true, false, "v1.34.4", true},
-		"another order":               {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, false, "v1.34.5", false},
-		"a second later":              {v1alpha1.StepCordoning, now.Add(-writeWithin), true, false, "v1.34.4", false},
-		"clock set back":              {v1alpha1.StepCordoning, now.Add(time.Hour), true, false, "v1.34.4", false},
-		"the next reconcile":          {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), false, false, "v1.34.4", false},
-		"the last check":              {v1alpha1.StepLastCheck, now.Add(-writeWithin / 2), true, false, "v1.34.4", false},
-		"the next round, a pod gone":  {v1alpha1.StepDraining, now.Add(-betweenRounds / 2), false, true, "v1.34.4", true},
-		"a round after some seconds":  {v1alpha1.StepDraining, now.Add(-betweenRounds), false, true, "v1.34.4", false},
-		"a round after another order": {v1alpha1.StepDraining, now.Add(-betweenRounds / 2), false, true, "v1.34.5", false},
+		"cordon after the slot": {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, "v1.34.4", true},
+		"first eviction":        {v1alpha1.StepDraining, now.Add(-writeWithin / 2), true, "v1.34.4", true},
+		"another order":         {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, "v1.34.5", false},
+		"a second later":        {v1alpha1.StepCordoning, now.Add(-writeWithin), true, "v1.34.4", false},
+		"clock set back":        {v1alpha1.StepCordoning, now.Add(time.Hour), true, "v1.34.4", false},
+		"the next reconcile":    {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), false, "v1.34.4", false},
+		"the last check":        {v1alpha1.StepLastCheck, now.Add(-writeWithin / 2), true, "v1.34.4", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
 			a.state.Step = test.step
 			a.open = openGate{at: test.at, now: test.now, spec: order}
-			if test.drained {
-				a.drained = &machine.Drain{At: now.Add(-time.Second)}
-				a.pods.podGone.Store(true)
-			}
 			asked := order
 			asked.Version = test.version
 			o := machine.Observation{Now: now, Spec: asked, Host: &machine.Host{}}
@@ -151,6 +145,41 @@ func TestOpenGateCounts(t *testing.T) {
 			gate := a.askGate(t.Context(), node, o)
 			if gate == nil || gate.Holds() == test.counts {
 				t.Errorf("got %+v, want that the answer counts: %v", gate, test.counts)
+			}
+		})
+	}
+}
+
+// TestGateOfRounds checks that the gate is read before a round of evictions, and not for one that only looks
+// whether the evicted pods have gone.
+func TestGateOfRounds(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		ago    time.Duration // since the last round
+		ending []types.UID   // what it left
+		reads  bool
+		looks  bool
+	}{
+		"a pod still ends":                  {time.Second, []types.UID{"gone", "ends"}, false, false},
+		"a pod still ends, some time later": {betweenRounds, []types.UID{"gone", "ends"}, true, false},
+		"all have gone":                     {time.Second, []types.UID{"gone", "gone-too"}, false, true},
+		"all have gone, some time later":    {betweenRounds, []types.UID{"gone"}, false, true},
+		"a pod was refused":                 {time.Second, nil, false, false},
+		"a pod was refused some time ago":   {betweenRounds, nil, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := unconnected(t)
+			a.state.Step = v1alpha1.StepDraining
+			a.drained, a.ending = &machine.Drain{At: now.Add(-test.ago), Left: 1}, test.ending
+			a.pods.begin = func(context.Context) (cache.Store, func() bool, func()) {
+				store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+				_ = store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "ends"}})
+				return store, func() bool { return true }, func() {}
+			}
+			a.pods.start(t.Context())
+			gate := a.askGate(t.Context(), &corev1.Node{}, machine.Observation{Now: now, Host: &machine.Host{}})
+			if reads := gate != nil && gate.Holds(); reads != test.reads || a.onlyLooks != test.looks || test.looks != (gate != nil && !gate.Holds()) {
+				t.Errorf("the gate is %+v, and the round only looks: %v", gate, a.onlyLooks)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,12 @@ type Drainer struct {
 	daemonSets map[types.NamespacedName]bool // those that existed when this drain first looked
 }
 
-// Begin begins a drain: what an earlier one has read no longer counts.
-func (d *Drainer) Begin() { d.daemonSets = map[types.NamespacedName]bool{} }
+// Begin begins a drain: what an earlier one has read no longer counts. daemonSets are those that exist, as
+// the caller has just read; nil: Round reads those of the node's pods.
+func (d *Drainer) Begin(daemonSets map[types.NamespacedName]bool) {
+	d.daemonSets = map[types.NamespacedName]bool{}
+	maps.Copy(d.daemonSets, daemonSets)
+}
 
 // Round evicts once each pod that the settings select and that is not terminating yet. If
 // deletePods is set, it deletes them instead, regardless of PodDisruptionBudgets and of rules
@@ -49,11 +54,12 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 		return Progress{Left: len(s.evict) + len(s.wait), Blocked: true, Message: message}, nil
 	}
 	var terminating, waiting []string
+	var ending []types.UID
 	var refused []refusal
 	answered := false // an eviction succeeded, or was refused because of that pod only, not by a webhook for all
 	for _, pod := range s.evict {
 		if pod.DeletionTimestamp != nil {
-			terminating = append(terminating, name(pod))
+			terminating, ending = append(terminating, name(pod)), append(ending, pod.UID)
 			continue
 		}
 		err := d.evict(ctx, pod, settings.GracePeriodSeconds, deletePods)
@@ -62,7 +68,7 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 		case err == nil, apierrors.IsConflict(err):
 			// A conflict means another UID, or a concurrent write to the
 			// PodDisruptionBudget: the next round's list shows which.
-			terminating = append(terminating, name(pod))
+			terminating, ending = append(terminating, name(pod)), append(ending, pod.UID)
 		case apierrors.IsNotFound(err):
 		default:
 			refused = append(refused, refusal{pod, reason(err)})
@@ -73,10 +79,19 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 	}
 	texts := d.explain(ctx, refused)
 	p := progress(terminating, texts, waiting)
+	if len(ending) == p.Left {
+		p.Ending = ending
+	}
 	if len(refused) > 0 && !answered {
 		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, shorten(texts))
 	}
 	return p, nil
+}
+
+// Drained reports whether no pods are left to evict or to end.
+func (d *Drainer) Drained(ctx context.Context, settings v1alpha1.Drain) (bool, error) {
+	s, err := d.classifyPods(ctx, settings)
+	return err == nil && len(s.evict)+len(s.wait) == 0, err
 }
 
 // aboutPod reports whether the error is about one pod, such as from its budget. Other pods
@@ -119,6 +134,9 @@ type Progress struct {
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string
+	// Ending are the pods that are left if all of them have been evicted: the node is drained once they
+	// have ended.
+	Ending []types.UID
 	// Refused is the API server's error if it refuses every eviction, as while an
 	// admission webhook is unavailable.
 	Refused error

@@ -265,10 +265,22 @@ func TestRound(t *testing.T) {
 				deleted = append(deleted, action.(clienttesting.DeleteAction).GetName())
 				return true, nil, nil
 			})
-			got, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(daemonSets)}).Round(t.Context(), test.order, test.deletes)
+			drainer := &Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(daemonSets)}
+			drained, err := drainer.Drained(t.Context(), test.order)
+			if err != nil || len(evicted)+len(deleted) > 0 {
+				t.Fatalf("looking evicted %s, deleted %s, error %v", evicted, deleted, err)
+			}
+			got, err := drainer.Round(t.Context(), test.order, test.deletes)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if nothing := got.Left == 0 && len(evicted) == 0; drained != nothing {
+				t.Errorf("drained before the round: %v", drained)
+			}
+			if ends := got.Left > 0 && !got.Blocked && !strings.Contains(got.Message, "waiting"); ends && len(got.Ending) != got.Left || !ends && got.Ending != nil {
+				t.Errorf("ending are %s of %d pods that are left", got.Ending, got.Left)
+			}
+			got.Ending = nil
 			slices.Sort(evicted)
 			if diff := cmp.Diff([]any{test.want, test.evicted, test.deleted}, []any{got, evicted, deleted}, sameError); diff != "" {
 				t.Error(diff)

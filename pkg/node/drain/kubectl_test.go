@@ -41,7 +41,7 @@ func TestSelectsAsKubectl(t *testing.T) {
 		t.Errorf("kubectl selects %d pods, and we %d: %s", len(want), len(got), diff)
 	}
 	client.PrependReactor("get", "daemonsets", forbidden)
-	drainer.Begin()
+	drainer.Begin(nil)
 	_, errs = helper.GetPodsForDeletion("worker")
 	if _, err := drainer.classifyPods(t.Context(), v1alpha1.Drain{}); len(errs) == 0 || err == nil {
 		t.Errorf("a DaemonSet cannot be read: kubectl says %v, and we %v", errs, err)

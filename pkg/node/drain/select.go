@@ -73,7 +73,7 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 		_, err := d.Account.DaemonSets(pod.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err == nil {
 			if d.daemonSets == nil {
-				d.Begin()
+				d.Begin(nil)
 			}
 			d.daemonSets[set] = true
 			return true, nil

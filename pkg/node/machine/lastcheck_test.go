@@ -129,3 +129,24 @@ func TestRestartIgnoresEarlierResult(t *testing.T) {
 		t.Errorf("with its own result: got step %s by %s, want a reboot", next.Step, next.Method)
 	}
 }
+
+// TestHostUnreadableInLocking checks that a node which has taken its slot, and may be cordoned, aborts if its
+// host cannot be read any more, and that one without a slot waits.
+func TestHostUnreadableInLocking(t *testing.T) {
+	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	s.Step, o.Host, o.HostProblem = v1alpha1.StepLocking, nil, "the bus is away"
+	for _, test := range []struct {
+		slot  string
+		after time.Duration
+		want  v1alpha1.Step
+	}{
+		{"slot-0", HostWithin - time.Second, v1alpha1.StepLocking},
+		{"slot-0", HostWithin, v1alpha1.StepAborting},
+		{"", HostWithin, v1alpha1.StepLocking},
+	} {
+		o.Slot.Held, o.Now = test.slot, s.Since.Add(test.after)
+		if next, _ := Next(s, o); next.Step != test.want || next.Reason != v1alpha1.ReasonHostUnreachable {
+			t.Errorf("with slot %q, after %s: got step %s (%s), want %s (HostUnreachable)", test.slot, test.after, next.Step, next.Reason, test.want)
+		}
+	}
+}

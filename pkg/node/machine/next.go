@@ -150,8 +150,8 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 			if endsUnread(s, o) && (o.Node.Marked() || o.Slot.Held != "") {
 				return unlocking(s, o)
 			}
-		case v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck:
-			if stop, a, aborted := abortUnreachable(s, o); aborted {
+		case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck:
+			if stop, a, aborted := abortUnreachable(s, o); aborted && (s.Step != v1alpha1.StepLocking || o.Slot.Held != "") {
 				return stop, a
 			}
 		}

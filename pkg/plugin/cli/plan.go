@@ -288,7 +288,8 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	}
 	limited, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	clients := snapshot.Clients{Kube: reader.kube, Access: reader.access, Policy: s.Policy, Lists: p.lists} // our kinds are in the snapshot
+	clients := reader.clients()
+	clients.Ours, clients.Policy, clients.Lists = nil, s.Policy, p.lists // our kinds are in the snapshot
 	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
 	if err != nil {
 		return explain("reading the cluster for the checks", err)

@@ -56,8 +56,12 @@ func (p *program) reader() (*reader, error) {
 	return &reader{kube: others, kinds: kinds, access: access, now: p.now}, err
 }
 
+// pageSize is how many Nodes and pods are read at a time: answers below maxAnswer, and few of them, as one
+// takes long from an API server that is busy.
+const pageSize = 2000
+
 func (r *reader) clients() snapshot.Clients {
-	return snapshot.Clients{Kube: r.kube, Ours: r.kinds, Access: r.access}
+	return snapshot.Clients{Kube: r.kube, Ours: r.kinds, Access: r.access, PageSize: pageSize}
 }
 
 // read reads what people are shown of an upgrade.

@@ -1,0 +1,96 @@
+package coordinator
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// In a large cluster, the reasons of all nodes that wait may change at once. No more of them are written
+// than this, so that a node that may begin does not wait for those of thousands that may not. A reason
+// that passes sooner than reasonLasts is not written.
+const (
+	reasonsPerSecond = 50
+	reasonsAtOnce    = 200
+	reasonLasts      = 2 * time.Second
+)
+
+// reasons decides when the reasons of nodes that wait are written.
+type reasons struct {
+	limit flowcontrol.RateLimiter
+	lasts time.Duration // a reason is written once it has lasted so long
+
+	mu    sync.Mutex
+	since map[string]lastingReason // by node
+	later bool                     // some are not written yet
+}
+
+// lastingReason is the reason of a node that is not written yet.
+type lastingReason struct {
+	reason string
+	since  time.Time
+}
+
+// due reports whether the node's reason is to be written now. If not, it is later.
+func (r *reasons) due(node, reason string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.since[node]
+	if !known || last.reason != reason || last.since.After(now) {
+		last = lastingReason{reason, now}
+	}
+	if now.Sub(last.since) < r.lasts || !r.limit.TryAccept() {
+		if r.since == nil {
+			r.since = map[string]lastingReason{}
+		}
+		r.since[node], r.later = last, true
+		return false
+	}
+	delete(r.since, node)
+	return true
+}
+
+// takeLater reports whether reasons have to be written later, and forgets it.
+func (r *reasons) takeLater() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	later := r.later
+	r.later = false
+	return later
+}
+
+// written notes that the node's reason is what is stored.
+func (r *reasons) written(node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.since, node)
+}
+
+// stillWaits reports whether a node has not been released and is not now. How long an agent has not
+// answered is measured from the condition, so that it is written at once.
+func stillWaits(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
+	for _, part := range []v1alpha1.NodeUpgradeStatus{stored, wanted} {
+		admitted := meta.FindStatusCondition(part.Conditions, v1alpha1.ConditionAdmitted)
+		if admitted != nil && (admitted.Status == metav1.ConditionTrue || admitted.Reason == string(v1alpha1.ReasonAgentNotAnswering)) {
+			return false
+		}
+	}
+	return len(wanted.Conditions) > 0
+}
+
+// sameReason reports whether a node waits for the reason that is stored, though its order may have
+// changed since.
+func sameReason(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
+	if len(stored.Conditions) == 0 || !stillWaits(stored, wanted) {
+		return false
+	}
+	was := *stored.DeepCopy()
+	was.Conditions[0].ObservedGeneration = wanted.Conditions[0].ObservedGeneration
+	return equality.Semantic.DeepEqual(was, wanted)
+}

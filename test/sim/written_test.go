@@ -38,7 +38,7 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "clusterupgrades"}:      4.2, // three gates, and one verb that goes by the order
 		{"agent", "upgradepolicies"}:      5.2,
 		{"agent", "maintenanceschedules"}: 3.2,
-		{"agent", "nodeupgrades"}:         6.2,
+		{"agent", "nodeupgrades"}:         5.2,
 		{"agent", "pods"}:                 5.3,
 		{"agent", "leases"}:               3.2,
 		{"agent", "nodes"}:                2.1,

@@ -118,14 +118,19 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1
 	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
-// stillReleased holds the node if its release changed since the observation.
+// stillReleased holds the node if its release changed since the observation. If the status was written
+// since, the answer had it.
 func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
-	now, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
-	if err != nil {
-		return fleet.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)
+	now := a.lastStatus.spec
+	if !a.lastStatus.at.Equal(o.Now) {
+		read, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
+		if err != nil {
+			return fleet.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)
+		}
+		now = read.Spec
 	}
-	if !equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) || now.Spec.Release != o.Spec.Release {
-		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Spec.Release, ptr.Deref(now.Spec.Upgrade, v1alpha1.UpgradeReference{}).Name)
+	if !equality.Semantic.DeepEqual(now.Upgrade, o.Spec.Upgrade) || now.Release != o.Spec.Release {
+		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Release, ptr.Deref(now.Upgrade, v1alpha1.UpgradeReference{}).Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}, nil
 	}
 	return fleet.Hold{}, nil

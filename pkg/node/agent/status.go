@@ -32,6 +32,7 @@ type writtenStatus struct {
 	uid    types.UID
 	sent   v1alpha1.NodeUpgradeStatus
 	status v1alpha1.NodeUpgradeStatus // as the API server stored it
+	spec   v1alpha1.NodeUpgradeSpec   // which its answer had
 	at     time.Time
 }
 
@@ -125,7 +126,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, o.Now}, time.Time{}
+	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, stored.Spec, o.Now}, time.Time{}
 	if stored.UID != nu.UID {
 		// Apply on the status subresource does not check the UID.
 		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with a spec that this agent has not read", a.Node)

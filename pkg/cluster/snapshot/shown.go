@@ -33,7 +33,7 @@ func ReadShown(ctx context.Context, c Clients, at time.Time) (fleet.Snapshot, er
 		return err
 	})
 	k.Go(func() (err error) {
-		s.NodesUnread, err = forbidden(list(ctx, &nodes, "Nodes", c.Kube.CoreV1().Nodes().List, ""))
+		s.NodesUnread, err = forbidden(c.readNodes(ctx, &nodes))
 		return err
 	})
 	k.Go(func() (err error) {

@@ -10,12 +10,13 @@
 //     at any point.
 //   - The status is written before anything is done that depends on it. Steps that only
 //     pass, or that a crash would only repeat, are written with the one after them.
-//   - It reacts to watches: its NodeUpgrade, its Node, its slot's Lease, the
-//     units on the host, and the node's pods during a drain. Its own writes count until a watch
-//     shows them. It polls only what depends on time. A worker watches no object of another node, unless it cannot know which
+//   - It reacts to watches: its NodeUpgrade, its Node, its slot's Lease, the units on the host, and
+//     the node's pods during a drain. Its own writes count until a watch shows them. It polls only
+//     what depends on time. A worker watches no object of another node, unless it cannot know which
 //     slot is its own.
-//   - The gate is read live, not from a cache. An open one counts for a second from the slot to
-//     the first eviction, and for a few between rounds. A gate that cannot be read is closed.
+//   - The gate is read live, not from a cache, before anything begins and before each round of
+//     evictions. An open one counts for a second from the slot to the first eviction. A gate that
+//     cannot be read is closed.
 //   - Nodes and pods are written with the kubelet's identity, which the API server
 //     restricts to this node. All else uses the ServiceAccount's.
 //   - An unavailable API server ends neither a verb on the host nor the agent: the upgrade

@@ -15,7 +15,8 @@
 //     nothing. An unmanaged pod or one with an emptyDir blocks if the settings say Block.
 //   - A message about a pod that a PodDisruptionBudget protects says what would unblock the
 //     drain, if that can be read.
-//   - A round never waits: it reports which pods are left, and which of them block.
+//   - A round never waits: it reports which pods are left, and which of them block. Once those that
+//     it evicted have gone, Drained looks whether others have come.
 //
 // Package machine decides when to run another round, when to delete the pods instead, and
 // when to abort.

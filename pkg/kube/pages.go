@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pageSize is how many objects a page has. Those of our kinds have some 2 KiB each.
-const pageSize = 2000
+// pageSize is how many objects a page has. A NodeUpgrade has some 2 KiB, an UpgradeRecord up to 170.
+const pageSize = 1000
 
 // All lists all objects of the kind, page after page, and returns what keep returns of each. The API
 // server makes the next page while one is decoded, which takes as long.

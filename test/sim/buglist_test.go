@@ -15,7 +15,7 @@ var bugs = []bug{
 	{"an upgrade is known by its name alone", []edit{
 		{"pkg/node/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
 		{"pkg/node/agent/gate.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
-		{"pkg/node/agent/gate.go", "!equality.Semantic.DeepEqual(now.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
+		{"pkg/node/agent/gate.go", "!equality.Semantic.DeepEqual(now.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
 	}},
 	{"a snapshot of etcd is believed from a worker", []edit{
 		{"pkg/cluster/plan/controlplane.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},

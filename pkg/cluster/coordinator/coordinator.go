@@ -283,6 +283,7 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 //     takes back, and before the turns of hooks are stored.
 func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	stored := index(s.NodeUpgrades)
+	c.reasons.forget(func(node string) bool { return stored[node] == nil })
 	withdrawErr := errors.Join(c.withdrawReleases(ctx, stored, p.Nodes), c.withdrawSlots(ctx, p.Slots.Withdraw))
 	problems := []error{withdrawErr, c.keepSlots(ctx, p.Slots), c.create(ctx, p.Create)}
 	unwritten, err := c.writeUpgrades(ctx, s, policy, p)

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 // reasons decides when the reasons of nodes that wait are written.
 type reasons struct {
 	limit flowcontrol.RateLimiter
-	lasts time.Duration // a reason is written once it has lasted so long
+	lasts time.Duration // a reason is written once it has lasted this long
 
 	mu    sync.Mutex
 	since map[string]lastingReason // by node
@@ -63,6 +64,13 @@ func (r *reasons) takeLater() bool {
 	later := r.later
 	r.later = false
 	return later
+}
+
+// forget forgets the reasons of nodes that are gone.
+func (r *reasons) forget(gone func(node string) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.since, func(node string, _ lastingReason) bool { return gone(node) })
 }
 
 // written notes that the node's reason is what is stored.

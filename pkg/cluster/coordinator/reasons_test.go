@@ -43,6 +43,10 @@ func TestReasonsThatPass(t *testing.T) {
 	if r.due("w2", "NotStaged", began) || len(r.since) != 1 {
 		t.Errorf("after all, %v wait to be written", r.since)
 	}
+	r.due("w3", "NotStaged", began)
+	if r.forget(func(node string) bool { return node == "w2" }); len(r.since) != 1 || r.since["w3"].reason == "" {
+		t.Errorf("without w2, %v wait to be written", r.since)
+	}
 }
 
 // TestSameReason checks which changes of a node's condition are not written.

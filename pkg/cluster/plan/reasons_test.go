@@ -118,7 +118,7 @@ func reasonsPage() string {
 	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/cluster/plan -update`. -->\n\n" +
 		"A node or an upgrade that waits says why, with one of these codes: in conditions, events, metrics, `status`\n" +
 		"and `plan`. Where the table does not say how that ends, it goes on or retries as soon as the sentence is no longer true.\n" +
-		"The coordinator's are written after two seconds.\n" +
+		"A coordinator's for a node is written once it has lasted two seconds.\n" +
 		"A node whose step is `Failed` or `RolledBack` may need a person ([node.md](node.md)).\n")
 	for _, giver := range []struct {
 		v1alpha1.Giver

@@ -29,8 +29,8 @@ type Clients struct {
 	// Access is how these two reach the API server. ReadPreflight reads the metrics of each
 	// apiserver with the same credentials.
 	Access *rest.Config
-	// PageSize is how many Nodes and pods are read at a time; zero: 500, as in client-go. Each page is an answer
-	// that waits for the one before, and all of it is in memory.
+	// PageSize is how many Nodes and pods are read at a time; zero: 500, as in client-go. Each page is requested
+	// when the one before has come, and is held in memory as a whole.
 	PageSize int64
 	// Lists are the lists that Read and ReadPreflight share, or that a Reader has read for ReadPreflight. Nil:
 	// each reads its own.

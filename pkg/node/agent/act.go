@@ -86,10 +86,14 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation, ask func(cont
 
 // roundDue reports whether it is time for another round of evictions.
 func (a *Agent) roundDue(now time.Time) bool {
-	return a.drained == nil || now.Sub(a.drained.At) >= betweenRounds
+	if a.drained == nil {
+		return true
+	}
+	age := now.Sub(a.drained.At)
+	return age < 0 || age >= betweenRounds
 }
 
-// drain evicts pods, or only looks whether those have gone that the last round evicted.
+// drain evicts pods. Once those have gone that the last round evicted, it only looks whether any are left.
 func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Observation) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
@@ -97,7 +101,7 @@ func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Obse
 	if a.onlyLooks {
 		drained, err := a.drainer.Drained(ctx, o.Spec.Drain)
 		if drained {
-			a.drained = &machine.Drain{At: a.Now()}
+			a.drained = &machine.Drain{At: a.Now(), Message: "drained"}
 		}
 		return err
 	}

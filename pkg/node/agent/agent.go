@@ -92,6 +92,7 @@ type Agent struct {
 	stageAgain    bool                       // the last staging no longer counts, see keyringHold
 	engine        engineView
 	lastStatus    writtenStatus
+	answered      bool      // lastStatus is of the present observation
 	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
 	inventory     inventoryView
 	open          openGate
@@ -101,7 +102,7 @@ type Agent struct {
 	drained       *machine.Drain
 	ending        []types.UID // the pods that the last round of evictions left, if all of them were evicted
 	onlyLooks     bool        // they have gone: the next round evicts nothing
-	uncordoned    bool        // this agent has removed the Node's cordon, and has set no other since
+	uncordoned    bool        // this agent has removed the Node's marks, and has not freed its slot or cordoned since
 	volumes       *machine.Volumes
 	rebootTriedAt time.Time // when this agent first tried to request the reboot
 	rebootAt      time.Time // when it was requested last

@@ -115,11 +115,12 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	return nil
 }
 
-// free frees the slot if the Node has no annotation of ours. Unless this agent has just removed them, it
-// reads the Node live: a stale watch may not show our latest cordon, and the next node would begin while
-// this one is still cordoned.
+// free frees the slot if the Node has no annotation of ours. Unless this agent has removed them, and has not
+// cordoned the node since, it reads the Node live: a stale watch may not show our latest cordon, and the next
+// node would begin while this one is still cordoned.
 func (a *Agent) free(ctx context.Context, node *corev1.Node, held string) error {
 	if a.uncordoned {
+		a.uncordoned = false
 		return a.slots.Free(ctx, held, ownerOf(node))
 	}
 	now, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})

@@ -118,11 +118,12 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1
 	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
-// stillReleased holds the node if its release changed since the observation. If the status was written
-// since, the answer had it.
+// stillReleased holds the node if its release changed since the observation. If this observation's status has
+// just been written, the API server's answer shows the spec, and nothing more is read. The wall clock says
+// whether it was just now, as it does not stop with the machine.
 func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	now := a.lastStatus.spec
-	if !a.lastStatus.at.Equal(o.Now) {
+	if age := a.Now().Round(0).Sub(o.Now.Round(0)); !a.answered || age < 0 || age >= writeWithin {
 		read, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 		if err != nil {
 			return fleet.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)

@@ -29,6 +29,7 @@ import (
 // the previous spec. Without the node's slot nothing may be decided: observe returns an error
 // if that could not be read.
 func (a *Agent) observe(ctx context.Context) (machine.Observation, error) {
+	a.answered = false
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
 		Drain: a.drained, Volumes: a.volumes, RebootTriedAt: a.rebootTriedAt, RebootAskedAt: a.rebootAt, RebootProblem: a.rebootProblem,

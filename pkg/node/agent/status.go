@@ -32,7 +32,7 @@ type writtenStatus struct {
 	uid    types.UID
 	sent   v1alpha1.NodeUpgradeStatus
 	status v1alpha1.NodeUpgradeStatus // as the API server stored it
-	spec   v1alpha1.NodeUpgradeSpec   // which its answer had
+	spec   v1alpha1.NodeUpgradeSpec   // as its answer shows it
 	at     time.Time
 }
 
@@ -62,9 +62,9 @@ const writeWithin = time.Second
 
 // mayWriteLater reports whether the status need not be written before the action. The
 // coordinator waits for what a node says between attempts, or once it has failed. Some actions are only
-// repeated if the agent crashes before the status is written: the cordon and the first round of evictions,
-// after Locking, with which a node that holds a slot begins its attempt again; any other round; the end of
-// the guard's watch, and of the cordon, after any step of a node that comes back.
+// repeated if the agent crashes before the status is written: the cordon, and rounds of evictions; the end
+// of the guard's watch, and of the cordon, after any step of a node that comes back. A node that is cordoned
+// though its status still says Locking begins its attempt again.
 // Only one that goes on hold needs to know later that it was uncordoned.
 func (a *Agent) mayWriteLater(action machine.Action, holdAfter bool) bool {
 	step, written := a.state.Step, a.lastStatus.sent.Step
@@ -127,6 +127,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
 	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, stored.Spec, o.Now}, time.Time{}
+	a.answered = true
 	if stored.UID != nu.UID {
 		// Apply on the status subresource does not check the UID.
 		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with a spec that this agent has not read", a.Node)

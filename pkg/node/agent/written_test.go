@@ -12,10 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
@@ -180,6 +182,67 @@ func TestGateOfRounds(t *testing.T) {
 			gate := a.askGate(t.Context(), &corev1.Node{}, machine.Observation{Now: now, Host: &machine.Host{}})
 			if reads := gate != nil && gate.Holds(); reads != test.reads || a.onlyLooks != test.looks || test.looks != (gate != nil && !gate.Holds()) {
 				t.Errorf("the gate is %+v, and the round only looks: %v", gate, a.onlyLooks)
+			}
+		})
+	}
+}
+
+// TestReleaseFromAnswer checks that the release is read unless this observation's status has just been
+// written. Here every read fails.
+func TestReleaseFromAnswer(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		answered bool
+		age      time.Duration // of the observation
+		release  v1alpha1.Release
+		reads    bool
+		held     bool
+	}{
+		"still released":             {true, 0, v1alpha1.ReleaseNode, false, false},
+		"withdrawn":                  {true, writeWithin / 2, v1alpha1.ReleaseNone, false, true},
+		"the machine stood still":    {true, time.Minute, v1alpha1.ReleaseNode, true, false},
+		"the clock was set back":     {true, -time.Minute, v1alpha1.ReleaseNode, true, false},
+		"an earlier status":          {false, 0, v1alpha1.ReleaseNode, true, false},
+		"an earlier status, changed": {false, 0, v1alpha1.ReleaseNone, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := unconnected(t)
+			a.Now = func() time.Time { return now.Add(test.age) }
+			a.answered, a.lastStatus.spec = test.answered, v1alpha1.NodeUpgradeSpec{Release: test.release}
+			hold, err := a.stillReleased(t.Context(), machine.Observation{Now: now, Spec: v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode}})
+			if (err != nil) != test.reads || hold.Holds() != test.held {
+				t.Errorf("got %+v and error %v", hold, err)
+			}
+		})
+	}
+}
+
+// TestLookEvictsNothing checks that a round which only looks evicts no pod that has come meanwhile, and that
+// the next one is a round of evictions again.
+func TestLookEvictsNothing(t *testing.T) {
+	for name, left := range map[string]bool{"a pod has come": true, "drained": false} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			if left {
+				client = fake.NewClientset(&corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: "default", UID: "new", OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Controller: ptr.To(true)}}},
+					Spec:       corev1.PodSpec{NodeName: "w1"},
+				})
+			}
+			a := unconnected(t)
+			a.drainer = &drain.Drainer{Node: "w1", Account: kubetest.Of(client), Kubelet: kubetest.Of(client)}
+			before := &machine.Drain{At: time.Now(), Left: 1}
+			a.onlyLooks, a.ending, a.drained = true, []types.UID{"gone"}, before
+			if err := a.act(t.Context(), machine.Action{Do: machine.DoDrain}, machine.Observation{}); err != nil {
+				t.Fatal(err)
+			}
+			if a.ending != nil || left && a.drained != before || !left && a.drained.Left != 0 || a.goesOn(machine.DoDrain) == left {
+				t.Errorf("after the look: %+v, ending %s", a.drained, a.ending)
+			}
+			for _, action := range client.Actions() {
+				if action.GetVerb() != "list" {
+					t.Errorf("the look did %s %s", action.GetVerb(), action.GetResource().Resource)
+				}
 			}
 		})
 	}

@@ -134,8 +134,8 @@ type Progress struct {
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string
-	// Ending are the pods that are left if all of them have been evicted: the node is drained once they
-	// have ended.
+	// Ending are the pods that are left, if all of them are terminating: the node is drained once they have
+	// gone. Otherwise it is nil.
 	Ending []types.UID
 	// Refused is the API server's error if it refuses every eviction, as while an
 	// admission webhook is unavailable.

@@ -130,23 +130,29 @@ func TestRestartIgnoresEarlierResult(t *testing.T) {
 	}
 }
 
-// TestHostUnreadableInLocking checks that a node which has taken its slot, and may be cordoned, aborts if its
-// host cannot be read any more, and that one without a slot waits.
+// TestHostUnreadableInLocking checks that a node which has taken its slot, or is cordoned, aborts if its host
+// cannot be read any more, and that any other one waits.
 func TestHostUnreadableInLocking(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	s.Step, o.Host, o.HostProblem = v1alpha1.StepLocking, nil, "the bus is away"
-	for _, test := range []struct {
-		slot  string
-		after time.Duration
-		want  v1alpha1.Step
+	marked, released := o.Node, o.Spec.Release
+	for name, test := range map[string]struct {
+		slot    string
+		node    Node
+		release v1alpha1.Release
+		after   time.Duration
+		want    v1alpha1.Step
 	}{
-		{"slot-0", HostWithin - time.Second, v1alpha1.StepLocking},
-		{"slot-0", HostWithin, v1alpha1.StepAborting},
-		{"", HostWithin, v1alpha1.StepLocking},
+		"a while":                        {"slot-0", marked, released, HostWithin - time.Second, v1alpha1.StepLocking},
+		"longer":                         {"slot-0", marked, released, HostWithin, v1alpha1.StepAborting},
+		"not cordoned yet":               {"slot-0", Node{Ready: true}, released, HostWithin, v1alpha1.StepAborting},
+		"without a slot":                 {"", Node{Ready: true}, released, HostWithin, v1alpha1.StepLocking},
+		"abandoned":                      {"", marked, v1alpha1.ReleaseNone, time.Second, v1alpha1.StepAborting},
+		"withdrawn, before it has begun": {"", Node{Ready: true}, v1alpha1.ReleaseNone, HostWithin, v1alpha1.StepLocking},
 	} {
-		o.Slot.Held, o.Now = test.slot, s.Since.Add(test.after)
-		if next, _ := Next(s, o); next.Step != test.want || next.Reason != v1alpha1.ReasonHostUnreachable {
-			t.Errorf("with slot %q, after %s: got step %s (%s), want %s (HostUnreachable)", test.slot, test.after, next.Step, next.Reason, test.want)
+		o.Slot.Held, o.Node, o.Spec.Release, o.Now = test.slot, test.node, test.release, s.Since.Add(test.after)
+		if next, _ := Next(s, o); next.Step != test.want || next.Attempts != s.Attempts {
+			t.Errorf("%s: got step %s (%s) and %d attempts, want %s and %d", name, next.Step, next.Reason, next.Attempts, test.want, s.Attempts)
 		}
 	}
 }

@@ -151,7 +151,10 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 				return unlocking(s, o)
 			}
 		case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck:
-			if stop, a, aborted := abortUnreachable(s, o); aborted && (s.Step != v1alpha1.StepLocking || o.Slot.Held != "") {
+			if s.Step == v1alpha1.StepLocking && o.Slot.Held == "" && !o.Node.Marked() {
+				break // there is nothing to undo
+			}
+			if stop, a, aborted := abortUnreachable(s, o); aborted {
 				return stop, a
 			}
 		}
@@ -180,13 +183,17 @@ func endsUnread(s State, o Observation) bool {
 // abortUnreachable aborts an attempt before its activation if the release was withdrawn or
 // the host was unreachable for HostWithin.
 func abortUnreachable(s State, o Observation) (State, Action, bool) {
+	uncounted := s.uncounted()
+	if s.Step == v1alpha1.StepLocking {
+		uncounted = s // beginAttempt has not counted it
+	}
 	switch {
 	case withdrawn(s, o):
-		s, a := abortWithdrawn(s.uncounted(), o)
+		s, a := abortWithdrawn(uncounted, o)
 		return s, a, true
 	case o.HostProblem != "" && !o.Now.Before(deadline(s, o, HostWithin)):
 		message := fmt.Sprintf("the host could not be read for %s: %s", HostWithin, o.HostProblem)
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonHostUnreachable, message)
+		s, a := abort(uncounted, o, v1alpha1.ReasonHostUnreachable, message)
 		return s, a, true
 	}
 	return s, Action{}, false

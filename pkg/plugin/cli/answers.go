@@ -49,7 +49,7 @@ func (a apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 const longestPause = 5
 
 // maxAnswer is the size of an answer that is read into memory. Lists are read in pages.
-const maxAnswer = 64 << 20
+const maxAnswer = 128 << 20
 
 // boundedBody is the body of an answer that is not endless.
 type boundedBody struct {

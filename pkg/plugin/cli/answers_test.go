@@ -47,7 +47,7 @@ func TestServersThatDoNotEnd(t *testing.T) {
 					return
 				}
 			}
-		}, "answered with more than 64 MiB, which no API server does"},
+		}, "answered with more than 128 MiB, which no API server does"},
 		"busy for a day": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(http.StatusTooManyRequests)

@@ -41,7 +41,7 @@ func TestVerbosityShowsRequestsAndNoSecret(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	request := regexp.MustCompile(`(?m)^I\d{4} [^]]*\] "(Request|Response)" verb="GET" url="http://127.0.0.1:\d+/apis/kubectl-upgrade.dev/v1alpha1/nodeupgrades[?]limit=2000"(.|\n)* status="404 Not Found" .*milliseconds=\d+$`)
+	request := regexp.MustCompile(`(?m)^I\d{4} [^]]*\] "(Request|Response)" verb="GET" url="http://127.0.0.1:\d+/apis/kubectl-upgrade.dev/v1alpha1/nodeupgrades[?]limit=1000"(.|\n)* status="404 Not Found" .*milliseconds=\d+$`)
 	for level, shows := range map[string]bool{"-v=0": false, "-v5": false, "-v=6": true, "--v=7": true, "-v=10": true} {
 		out, errOut := runAlone(t, "status", "--kubeconfig", kubeconfig, level)
 		if out != "" || request.MatchString(errOut) != shows || strings.Contains(errOut, secret) {

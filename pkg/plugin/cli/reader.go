@@ -56,8 +56,8 @@ func (p *program) reader() (*reader, error) {
 	return &reader{kube: others, kinds: kinds, access: access, now: p.now}, err
 }
 
-// pageSize is how many Nodes and pods are read at a time: answers below maxAnswer, and few of them, as one
-// takes long from an API server that is busy.
+// pageSize is how many Nodes and pods are read at a time. An API server that is busy takes long for each
+// answer, so they are few; a page of such objects is far below maxAnswer.
 const pageSize = 2000
 
 func (r *reader) clients() snapshot.Clients {

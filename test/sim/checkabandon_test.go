@@ -53,7 +53,8 @@ func (w *world) returnsTo(owner, holder fleet.Owner) bool {
 // givenUp reports whether a person has abandoned the node, or had since it took its slot: that
 // attempt may go on after the slot was freed.
 func (w *world) givenUp(n *node) bool {
-	return w.abandoned(n.owner()) || w.since["abandoned "+n.uid].After(w.since["took "+n.uid])
+	abandoned, ever := w.since["abandoned "+n.uid]
+	return w.abandoned(n.owner()) || ever && !abandoned.Before(w.since["took "+n.uid]) // both may be at one instant
 }
 
 // checkAbandonedReboot checks that a node does not reboot which was abandoned in this attempt, and

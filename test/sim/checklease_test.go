@@ -63,9 +63,15 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		}
 		w.lastHolder[k.Name] = is.Holder.String()
 		w.checkTakes(w.agents[is.Holder.UID])
-	case !tookIs && !w.wasAbandoned(is.Holder):
+	case !tookIs && !w.wasAbandoned(is.Holder) && !w.givenLately(is.Holder.UID):
 		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
 	}
+}
+
+// givenLately reports whether a person has just given a slot to the node, which may be at work with it.
+func (w *world) givenLately(uid string) bool {
+	given, ok := w.since["given "+uid]
+	return ok && w.now().Sub(given) < grace
 }
 
 // took reports whether the node is the last that took the slot, or claims it.

@@ -73,7 +73,7 @@ func (w *world) checkEntered(name string, step v1alpha1.Step) {
 	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.givenUp(n) {
 		return
 	}
-	if given, ok := w.since["given "+n.uid]; ok && step == v1alpha1.StepChecking && w.now().Sub(given) < grace {
+	if step == v1alpha1.StepChecking && w.givenLately(n.uid) {
 		return // it ends what it seems to have begun
 	}
 	for _, holder := range w.lastHolder {

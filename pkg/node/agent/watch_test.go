@@ -27,7 +27,7 @@ func TestSlotsListsMostRecent(t *testing.T) {
 // the agent tells its cordon from that of others.
 func TestTrimKeepsCordonSetters(t *testing.T) {
 	fields := func(manager, text string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(text)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(text)}
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		fields("kubelet", `{"f:status":{"f:conditions":{}}}`),

@@ -110,7 +110,7 @@ var faults = []fault{
 	// Pods.
 	{name: "budget", what: "a PodDisruptionBudget allows no eviction", at: steps{draining}, blocked: true, inject: none, says: says{"w1", v1alpha1.ReasonDrainBlocked, "default/stuck"}},
 	{name: "pod-ignores-sigterm", what: "a pod ignores SIGTERM", at: steps{draining}, before: patchStuck(slowPod), inject: none,
-		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: killStuck, then: all(ended, patchStuck(quickPod))},
+		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: killStuck, then: all(ended, patchStuck(quickPod), killStuck)}, // the last slow one, too
 	{name: "pod-finalizer", what: "a pod has a finalizer that nobody removes", at: steps{draining}, before: addFinalizer, inject: none,
 		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: removeFinalizer},
 

@@ -25,8 +25,8 @@ func TestRequestsOfRollout(t *testing.T) {
 	}
 	nodes := s.ControlPlanes + s.Workers
 	checkAccesses(t, "writes", result.writes, nodes, map[access]float64{
-		{"agent", "nodeupgrades"}:          14.5,
-		{"agent", "nodes"}:                 6.2, // cordon and uncordon, and four changes of conditions
+		{"agent", "nodeupgrades"}:          13.3,
+		{"agent", "nodes"}:                 5.2, // cordon and uncordon, and three changes of conditions
 		{"agent", "leases"}:                2.2,
 		{"agent", "nodeinventories"}:       2.1,
 		{"agent", "pods"}:                  1.1, // the eviction of each
@@ -41,8 +41,8 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "nodeupgrades"}:         5.2,
 		{"agent", "pods"}:                 5.3,
 		{"agent", "leases"}:               3.2,
-		{"agent", "nodes"}:                2.1,
-		{"agent", "daemonsets"}:           2.1,
+		{"agent", "nodes"}:                1.2,
+		{"agent", "daemonsets"}:           1.2,
 		{"agent", "configmaps"}:           0.1,
 	})
 }

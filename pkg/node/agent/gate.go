@@ -45,9 +45,11 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 // could not be read.
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// Once the node has its slot, the hold label, other reboot managers and the time that
-	// is left in the window no longer count. During the drain no version counts: the last check reads
-	// them.
+	// is left in the window no longer count. Ahead of its turn, nothing of it is rebooted, so that no other
+	// manager counts, and the hold label only as the watch shows it. During the drain no version counts: the
+	// last check reads them.
 	begins := o.Slot.Held == ""
+	ahead := o.Spec.Release == v1alpha1.ReleaseKubeadmAhead
 	a.daemonSets = nil
 	drains := a.state.Step == v1alpha1.StepDraining || a.state.Step == v1alpha1.StepDetaching
 	policy, err := a.policy(ctx)
@@ -81,7 +83,10 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	if !drains {
 		checks = append(checks, func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) })
 	}
-	if begins {
+	switch {
+	case ahead:
+		checks = append(checks, func() (fleet.Hold, error) { return plan.HoldLabelGate(node.Labels), nil })
+	case begins:
 		checks = append(checks,
 			func() (fleet.Hold, error) { return a.onHold(ctx) },
 			func() (fleet.Hold, error) { return a.managers(ctx, node, policy, upgrade.Spec) })
@@ -123,7 +128,7 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1
 // whether it was just now, as it does not stop with the machine.
 func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	now := a.lastStatus.spec
-	if age := a.Now().Round(0).Sub(o.Now.Round(0)); !a.answered || age < 0 || age >= writeWithin {
+	if age := a.Now().Round(0).Sub(o.Now.Round(0)); !a.answered || age < 0 || age >= answerCounts {
 		read, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 		if err != nil {
 			return fleet.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)

@@ -20,6 +20,8 @@ const (
 	conditionsTimeout = 5 * time.Second
 	// conditionsPause is the pause before a failed write of them is repeated.
 	conditionsPause = 10 * time.Second
+	// drainedWithin is how soon a node is drained if nobody needs to know that it is about to be, or is being.
+	drainedWithin = 5 * time.Second
 )
 
 // conditionsView is the last write of the Node's conditions.
@@ -29,7 +31,8 @@ type conditionsView struct {
 	from string
 	// retryAt is when a write that failed is repeated.
 	retryAt time.Time
-	// plannedAt is since when nothing but MaintenancePlanned is to be written; zero: it is not.
+	// plannedAt is since when only conditions of a node that is not drained yet are to be written; zero:
+	// they are not.
 	plannedAt time.Time
 }
 
@@ -40,17 +43,17 @@ func (v conditionsView) pauses(now time.Time) bool {
 	return left > 0 && left <= conditionsPause
 }
 
-// later reports whether a change to these conditions is to be written later: a node that begins is
-// drained within writeWithin, and then what is planned is written with that.
+// later reports whether a change to these conditions is to be written later: those of a node that is
+// drained within drainedWithin are written with what it shows then.
 func (v *conditionsView) later(shows []corev1.NodeConditionType, now time.Time) bool {
-	if len(shows) != 1 || shows[0] != corev1.NodeMaintenancePlanned {
+	if !slices.Contains(shows, corev1.NodeMaintenancePlanned) {
 		v.plannedAt = time.Time{}
 		return false
 	}
 	if v.plannedAt.IsZero() || v.plannedAt.After(now) {
 		v.plannedAt = now
 	}
-	return now.Sub(v.plannedAt) < writeWithin
+	return now.Sub(v.plannedAt) < drainedWithin
 }
 
 // statusPatch is a strategic merge patch of a Node's status, which merges conditions by their

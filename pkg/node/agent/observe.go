@@ -101,7 +101,7 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		return &fleet.Hold{} // nothing is evicted, and the last check reads it
 	case draining && !a.roundDue(o.Now):
 		return nil
-	case a.open.now && a.beginsToDisrupt() && a.open.counts(o, writeWithin):
+	case a.open.now && a.beginsToDisrupt() && a.open.counts(o, answerCounts):
 		return &fleet.Hold{}
 	case o.Host == nil && (!draining || a.onControlPlane()):
 		return nil

@@ -58,17 +58,22 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 
 // writeWithin is how soon a change is written for which no other program waits. Steps that
 // only pass are written with the next one.
-const writeWithin = time.Second
+const writeWithin = 2 * time.Second
+
+// answerCounts is how long an answer of the API server counts for what follows in the same reconcile.
+const answerCounts = time.Second
 
 // mayWriteLater reports whether the status need not be written before the action. The
-// coordinator waits for what a node says between attempts, or once it has failed. Some actions are only
-// repeated if the agent crashes before the status is written: the cordon, and rounds of evictions; the end
+// coordinator waits for what a node says between attempts, or once it has failed; while it works in service,
+// not yet. Some actions are only repeated if the agent crashes before the status is written: the cordon, and rounds of evictions; the end
 // of the guard's watch, and of the cordon, after any step of a node that comes back. A node that is cordoned
 // though its status still says Locking begins its attempt again.
 // Only one that goes on hold needs to know later that it was uncordoned.
 func (a *Agent) mayWriteLater(action machine.Action, holdAfter bool) bool {
 	step, written := a.state.Step, a.lastStatus.sent.Step
 	switch {
+	case machine.WorksInService(step):
+		return action.Do == machine.DoNothing || action.Do == machine.DoWork
 	case action.Do == machine.DoNothing:
 		return !machine.BetweenAttempts(step) && step.Info().Phase != v1alpha1.PhaseStopped
 	case action.Do == machine.DoCordon:
@@ -166,7 +171,9 @@ func ofFormerNode(nu *v1alpha1.NodeUpgrade, node *corev1.Node) bool {
 // those that are not known, as after a restart of the agent.
 func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUpgrade, o machine.Observation) {
 	status.AgentVersion = a.Version
-	status.Slot = o.Slot.Held
+	if status.Step != v1alpha1.StepIdle { // which is written before the slot is freed
+		status.Slot = o.Slot.Held
+	}
 	last := &nu.Status
 	if a.lastStatus.uid == nu.UID {
 		last = &a.lastStatus.status
@@ -277,9 +284,9 @@ const maxMessage = 32768
 // that fails, or empty.
 //
 //	the State is         UpToDate                       Reconciling             Stalled
-//	up to date           True, its reason and message   absent                  absent
 //	stopped, unsupported False, its reason and message  absent                  True, its reason
 //	any, a write fails   False, the write's problem     its reason and message  absent
+//	up to date           True, its reason and message   absent                  absent
 //	any other            False, its reason and message  its reason              absent
 func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64, problem string) []metav1.Condition {
 	var after []metav1.Condition
@@ -301,14 +308,14 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 	reason := cmp.Or(s.Reason, v1alpha1.ReasonReleased)
 	phase := s.Step.Info().Phase
 	switch {
-	case reason == v1alpha1.ReasonUpToDate || reason == v1alpha1.ReasonNoUpgrade:
-		set(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, reason, s.Message)
 	case phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseUnsupported:
 		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
 		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, "")
 	case problem != "":
 		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonAPIWriteFailed, problem)
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, s.Message)
+	case reason == v1alpha1.ReasonUpToDate || reason == v1alpha1.ReasonNoUpgrade:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, reason, s.Message)
 	default:
 		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, "")

@@ -150,12 +150,11 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	c.awaitRefused(v1alpha1.StepUncordoning, nodes, "node "+c.node)
 	allowLeases = c.refuse("coordination.k8s.io", "leases")
 	allowNodes()
-	c.awaitRefused(v1alpha1.StepUnlocking, leases, "slot-0")
+	c.awaitRefused(v1alpha1.StepIdle, leases, "slot-0")
+	c.kill()
+	c.run()
 	allowLeases()
-	status := c.awaitStep(v1alpha1.StepIdle)
-	if status.Reason != v1alpha1.ReasonUpToDate {
-		t.Errorf("in the end: got %s (%s), want UpToDate", status.Reason, status.Message)
-	}
+	c.await("the node is up to date", func(s agentStatus) bool { return s.Step == v1alpha1.StepIdle && s.Reason == v1alpha1.ReasonUpToDate })
 	c.checkFree()
 }
 

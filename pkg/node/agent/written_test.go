@@ -128,13 +128,13 @@ func TestOpenGateCounts(t *testing.T) {
 		version string
 		counts  bool
 	}{
-		"cordon after the slot": {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, "v1.34.4", true},
-		"first eviction":        {v1alpha1.StepDraining, now.Add(-writeWithin / 2), true, "v1.34.4", true},
-		"another order":         {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), true, "v1.34.5", false},
-		"a second later":        {v1alpha1.StepCordoning, now.Add(-writeWithin), true, "v1.34.4", false},
+		"cordon after the slot": {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), true, "v1.34.4", true},
+		"first eviction":        {v1alpha1.StepDraining, now.Add(-answerCounts / 2), true, "v1.34.4", true},
+		"another order":         {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), true, "v1.34.5", false},
+		"a second later":        {v1alpha1.StepCordoning, now.Add(-answerCounts), true, "v1.34.4", false},
 		"clock set back":        {v1alpha1.StepCordoning, now.Add(time.Hour), true, "v1.34.4", false},
-		"the next reconcile":    {v1alpha1.StepCordoning, now.Add(-writeWithin / 2), false, "v1.34.4", false},
-		"the last check":        {v1alpha1.StepLastCheck, now.Add(-writeWithin / 2), true, "v1.34.4", false},
+		"the next reconcile":    {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), false, "v1.34.4", false},
+		"the last check":        {v1alpha1.StepLastCheck, now.Add(-answerCounts / 2), true, "v1.34.4", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
@@ -199,7 +199,7 @@ func TestReleaseFromAnswer(t *testing.T) {
 		held     bool
 	}{
 		"still released":             {true, 0, v1alpha1.ReleaseNode, false, false},
-		"withdrawn":                  {true, writeWithin / 2, v1alpha1.ReleaseNone, false, true},
+		"withdrawn":                  {true, answerCounts / 2, v1alpha1.ReleaseNone, false, true},
 		"the machine stood still":    {true, time.Minute, v1alpha1.ReleaseNode, true, false},
 		"the clock was set back":     {true, -time.Minute, v1alpha1.ReleaseNode, true, false},
 		"an earlier status":          {false, 0, v1alpha1.ReleaseNode, true, false},

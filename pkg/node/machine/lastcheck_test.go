@@ -156,3 +156,33 @@ func TestHostUnreadableInLocking(t *testing.T) {
 		}
 	}
 }
+
+// TestSlotOfEndedAttempt checks that a node whose status says that its attempt has ended frees the slot that it
+// still holds, and that it does nothing so simple if anything says otherwise.
+func TestSlotOfEndedAttempt(t *testing.T) {
+	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	s.Step, s.Reason = v1alpha1.StepIdle, v1alpha1.ReasonUpToDate
+	s.Steps = []StepTime{{Step: v1alpha1.StepUnlocking, StartedAt: s.Since, FinishedAt: s.Since}}
+	o.Managed, o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark = true, false, false, ""
+	for name, test := range map[string]struct {
+		change func(*State, *Observation)
+		want   Do
+	}{
+		"the same order":        {func(*State, *Observation) {}, DoFree},
+		"withdrawn":             {func(_ *State, o *Observation) { o.Spec.Release = v1alpha1.ReleaseNone }, DoFree},
+		"no order":              {func(_ *State, o *Observation) { o.Spec.Upgrade = nil }, DoFree},
+		"another order":         {func(_ *State, o *Observation) { o.Spec.Upgrade = &v1alpha1.UpgradeReference{Name: "b", UID: "uid-2"} }, DoFree},
+		"cordoned":              {func(_ *State, o *Observation) { o.Node.OurCordon, o.Node.Unschedulable = true, true }, DoNothing},
+		"the guard watches":     {func(_ *State, o *Observation) { o.Host.Guarded = true }, DoNothing},
+		"the host is not known": {func(_ *State, o *Observation) { o.Host = nil }, DoNothing},
+		"a status from before":  {func(s *State, _ *Observation) { s.Steps = nil }, DoNothing},
+	} {
+		s, o := s, o
+		host := *o.Host
+		o.Host = &host
+		test.change(&s, &o)
+		if _, a := Next(s, o); a.Do != test.want {
+			t.Errorf("%s: got %q, want %q", name, a, test.want)
+		}
+	}
+}

@@ -103,6 +103,12 @@ func BetweenAttempts(step v1alpha1.Step) bool {
 	return phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported
 }
 
+// WorksInService reports whether a verb runs in that step while the node serves. It is harmless to start it
+// again.
+func WorksInService(step v1alpha1.Step) bool {
+	return step == v1alpha1.StepStaging || step == v1alpha1.StepKubeadmAhead
+}
+
 // Do is a kind of action.
 type Do string
 

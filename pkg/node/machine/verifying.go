@@ -137,12 +137,29 @@ func unlocking(s State, o Observation) (State, Action) {
 		return confirm(s, o)
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
-	case o.Slot.Held != "":
+	case o.Host == nil:
 		return s, actionOf(DoFree)
 	}
+	held := o.Slot.Held
+	o.Slot = Slot{}
+	next := s
 	if !rebooted(s, o) {
-		s = s.notRebooting()
+		next = next.notRebooting()
 	}
-	s.RetryAt = time.Time{}
-	return betweenAttempts(s, o)
+	next.RetryAt = time.Time{}
+	next, action := betweenAttempts(next, o)
+	switch {
+	case held == "":
+		return next, action
+	case next.endsWithSlot():
+		return next, actionOf(DoFree)
+	}
+	return s, actionOf(DoFree)
+}
+
+// endsWithSlot reports whether the attempt has ended with a node that is up to date. That is written before
+// the slot is freed, so that one write says both.
+func (s State) endsWithSlot() bool {
+	last := len(s.Steps) - 1
+	return s.Step == v1alpha1.StepIdle && s.Reason == v1alpha1.ReasonUpToDate && last >= 0 && s.Steps[last].Step == v1alpha1.StepUnlocking
 }

@@ -105,7 +105,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/windows.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
 	}},
 	{"a node on hold begins", []edit{
-		{"pkg/node/agent/gate.go", "return plan.HoldLabelGate(node.Labels), nil", "return plan.HoldLabelGate(node.Annotations), nil"},
+		{"pkg/node/agent/gate.go", "\treturn plan.HoldLabelGate(node.Labels), nil\n}", "\treturn plan.HoldLabelGate(node.Annotations), nil\n}"},
 		{"pkg/cluster/plan/filters_people.go", "if !n.onHold {", "if n.Name != \"\" {"},
 	}},
 	{"an upgrade begins unapproved", []edit{

@@ -32,7 +32,7 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "pods"}:                  1.1, // the eviction of each
 		{"coordinator", "nodeupgrades"}:    10,
 		{"coordinator", "leases"}:          1.2, // the reservation of a slot
-		{"coordinator", "clusterupgrades"}: 4,
+		{"coordinator", "clusterupgrades"}: 3.5,
 	})
 	checkAccesses(t, "reads", result.reads, nodes, map[access]float64{
 		{"agent", "clusterupgrades"}:      4.2, // three gates, and one verb that goes by the order

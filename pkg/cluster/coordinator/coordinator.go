@@ -62,7 +62,8 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
-	progress  progress
+	progress  progress // of the active upgrade
+	behind    progress // of the policy's newest version
 	reasons   reasons                // of nodes that wait
 	holders   map[fleet.Owner]holder // the nodes that hold slots
 	holdersAt time.Time              // when that was noted
@@ -241,6 +242,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	c.restAfter(time.Since(began))
 	c.readForMissing(p.Statuses)
 	c.progress.now, c.progress.due = now, nil
+	c.behind.now, c.behind.due = now, nil
 	carryErr := c.carryOut(ctx, &s, policy, p)
 	var hooksErr error
 	if policy != nil { // as it is stored
@@ -257,7 +259,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if c.reasons.takeLater() {
 		reasonsAgain = ptr.To(now.Add(time.Second))
 	}
-	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, reasonsAgain, c.progress.due), err
+	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, reasonsAgain, c.progress.due, c.behind.due), err
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did

@@ -123,7 +123,7 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 	if planned != nil {
 		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
 	}
-	if equality.Semantic.DeepEqual(stored.Status, status) {
+	if equality.Semantic.DeepEqual(stored.Status, status) || c.behind.waits(string(stored.UID), sameButBehind(stored.Status, status)) {
 		return nil
 	}
 	// A coordinator that lags must not bring back an older version.
@@ -136,6 +136,16 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 		c.log.Warn("an image was replaced", "message", message)
 	}
 	return nil
+}
+
+// sameButBehind reports whether the statuses differ only in how many nodes do not run the newest version yet.
+func sameButBehind(a, b v1alpha1.UpgradePolicyStatus) bool {
+	if len(a.Ran) == 0 || len(b.Ran) == 0 {
+		return false
+	}
+	b.Ran = slices.Clone(b.Ran)
+	b.Ran[0].Behind = a.Ran[0].Behind
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // writeSchedules applies the status of each schedule that differs from the stored

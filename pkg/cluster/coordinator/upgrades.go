@@ -83,11 +83,11 @@ func (c *Coordinator) checkTurns(ctx context.Context, s *fleet.Snapshot, policy 
 	return nil
 }
 
-// progressEvery is the pause between two writes of an upgrade's status in which only the steps of its
-// active nodes differ: people read them, and no program waits for them.
-const progressEvery = time.Second
+// progressEvery is the pause between two writes of a status in which only the progress differs: people read
+// it, and no program waits for it.
+const progressEvery = 2 * time.Second
 
-// progress is when the status of an upgrade was written last, and when one that waits is due.
+// progress is when a status was written last, and when one that waits is due.
 type progress struct {
 	now     time.Time // of the plan
 	uid     string
@@ -95,16 +95,28 @@ type progress struct {
 	due     *time.Time // nil: none waits
 }
 
-// waits reports whether a status is written later.
-func (p *progress) waits(uid string, was, wanted v1alpha1.ClusterUpgradeStatus) bool {
-	was.Active, wanted.Active = nil, nil
+// waits reports whether the status of that object, in which only the progress differs or more, is written
+// later.
+func (p *progress) waits(uid string, onlyProgress bool) bool {
 	due := p.written.Add(progressEvery)
-	if p.uid != uid || !p.now.Before(due) || p.now.Before(p.written) || !equality.Semantic.DeepEqual(was, wanted) {
+	if p.uid != uid || !p.now.Before(due) || p.now.Before(p.written) || !onlyProgress {
 		p.uid, p.written = uid, p.now
 		return false
 	}
 	p.due = &due
 	return true
+}
+
+// sameButProgress reports whether the statuses differ only in how many nodes are done, and what the others do.
+func sameButProgress(a, b v1alpha1.ClusterUpgradeStatus) bool {
+	b.Active, b.Nodes, b.Progress = a.Active, a.Nodes, a.Progress
+	b.Conditions = slices.Clone(b.Conditions)
+	for i := range b.Conditions {
+		if was := meta.FindStatusCondition(a.Conditions, b.Conditions[i].Type); was != nil {
+			b.Conditions[i].Message = was.Message
+		}
+	}
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // writeStatuses applies the status of each upgrade that differs from the stored one.
@@ -118,7 +130,7 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 	var problems []error
 	for _, w := range wanted {
 		was := byUID[w.UID]
-		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) || c.progress.waits(w.UID, was.Status, w.Status) {
+		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) || c.progress.waits(w.UID, sameButProgress(was.Status, w.Status)) {
 			continue
 		}
 		if err := c.writeStatus(ctx, was, w.Status); err != nil {

@@ -62,8 +62,8 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
-	progress  progress // of the active upgrade
-	behind    progress // of the policy's newest version
+	progress  progress               // of the active upgrade
+	behind    progress               // of the policy's newest version
 	reasons   reasons                // of nodes that wait
 	holders   map[fleet.Owner]holder // the nodes that hold slots
 	holdersAt time.Time              // when that was noted

@@ -21,6 +21,8 @@ const (
 	drainTimeout = 2 * time.Minute
 	// betweenRounds is the least time between two rounds of evictions.
 	betweenRounds = 4 * time.Second
+	// betweenLooks is the same while every pod that is left is terminating. The watch says when they have gone.
+	betweenLooks = 9 * time.Second
 )
 
 // act carries out an action. Each action is idempotent.
@@ -89,8 +91,12 @@ func (a *Agent) roundDue(now time.Time) bool {
 	if a.drained == nil {
 		return true
 	}
+	pause := betweenRounds
+	if len(a.ending) > 0 {
+		pause = betweenLooks
+	}
 	age := now.Sub(a.drained.At)
-	return age < 0 || age >= betweenRounds
+	return age < 0 || age >= pause
 }
 
 // drain evicts pods. Once those have gone that the last round evicted, it only looks whether any are left.

@@ -163,7 +163,8 @@ func TestGateOfRounds(t *testing.T) {
 		looks  bool
 	}{
 		"a pod still ends":                  {time.Second, []types.UID{"gone", "ends"}, false, false},
-		"a pod still ends, some time later": {betweenRounds, []types.UID{"gone", "ends"}, true, false},
+		"a pod still ends, some time later": {betweenRounds, []types.UID{"gone", "ends"}, false, false},
+		"a pod still ends after a while":    {betweenLooks, []types.UID{"gone", "ends"}, true, false},
 		"all have gone":                     {time.Second, []types.UID{"gone", "gone-too"}, false, true},
 		"all have gone, some time later":    {betweenRounds, []types.UID{"gone"}, false, true},
 		"a pod was refused":                 {time.Second, nil, false, false},

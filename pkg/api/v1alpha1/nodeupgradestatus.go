@@ -46,7 +46,7 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Versions NodeVersions `json:"versions,omitzero"`
 
-	// Slot is the name of the slot that the node holds.
+	// Slot is the name of the slot that the node holds until it is Idle.
 	// +optional
 	Slot string `json:"slot,omitempty"`
 

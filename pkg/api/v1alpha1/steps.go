@@ -39,7 +39,7 @@ type Phase string
 
 // The phases.
 const (
-	PhaseInService   Phase = "InService"   // in service, without a slot
+	PhaseInService   Phase = "InService"   // in service, without a slot, or about to free it
 	PhaseRevocable   Phase = "Revocable"   // has begun, and can still abort
 	PhaseCommitted   Phase = "Committed"   // must finish
 	PhaseStopped     Phase = "Stopped"     // failed: keeps its slot until a person acts

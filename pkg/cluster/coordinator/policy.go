@@ -131,6 +131,7 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 	if _, err := c.ours.UpgradePolicies.Apply(ctx, object, manager, "status"); err != nil {
 		return fmt.Errorf("applying the status of UpgradePolicy %s: %w", stored.Name, err)
 	}
+	c.behind.wrote(string(stored.UID))
 	for _, message := range replaced(stored.Status.Offered, status.Offered) {
 		c.record("UpgradePolicy", stored, corev1.EventTypeWarning, eventReplaced, message)
 		c.log.Warn("an image was replaced", "message", message)
@@ -139,8 +140,9 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 }
 
 // sameButBehind reports whether the statuses differ only in how many nodes do not run the newest version yet.
+// Whether any does not is more than that: clusters that follow wait for it.
 func sameButBehind(a, b v1alpha1.UpgradePolicyStatus) bool {
-	if len(a.Ran) == 0 || len(b.Ran) == 0 {
+	if len(a.Ran) == 0 || len(b.Ran) == 0 || (a.Ran[0].Behind == 0) != (b.Ran[0].Behind == 0) {
 		return false
 	}
 	b.Ran = slices.Clone(b.Ran)

@@ -26,20 +26,26 @@ func TestProgressWaits(t *testing.T) {
 		after  time.Duration
 		wanted v1alpha1.ClusterUpgradeStatus
 		waits  bool
+		fails  bool // the write, if it does not wait
 	}{
-		{"the first", 0, at(v1alpha1.StepDraining, 0, "Released", "w1"), false},
-		{"another step", progressEvery / 2, at(v1alpha1.StepRebooting, 0, "Released", "w1"), true},
-		{"a node is done", progressEvery / 2, at(v1alpha1.StepRebooting, 1, "Released", "w1"), true},
-		{"another message", progressEvery / 2, at(v1alpha1.StepRebooting, 1, "Released", "w2"), true},
-		{"another reason", progressEvery / 2, at(v1alpha1.StepRebooting, 1, "NodeFailed", "w1"), false},
-		{"another step again", progressEvery, at(v1alpha1.StepVerifying, 0, "Released", "w1"), true},
-		{"later", 2 * progressEvery, at(v1alpha1.StepVerifying, 0, "Released", "w1"), false},
-		{"a clock that was set back", -time.Hour, at(v1alpha1.StepVerifying, 0, "Released", "w1"), false},
+		{"the first", 0, at(v1alpha1.StepDraining, 0, "Released", "w1"), false, false},
+		{"another step", progressEvery / 2, at(v1alpha1.StepRebooting, 0, "Released", "w1"), true, false},
+		{"a node is done", progressEvery / 2, at(v1alpha1.StepRebooting, 1, "Released", "w1"), true, false},
+		{"another message", progressEvery / 2, at(v1alpha1.StepRebooting, 1, "Released", "w2"), true, false},
+		{"another reason", progressEvery / 2, at(v1alpha1.StepRebooting, 1, "NodeFailed", "w1"), false, false},
+		{"another step again", progressEvery, at(v1alpha1.StepVerifying, 0, "Released", "w1"), true, false},
+		{"later, and refused", 2 * progressEvery, at(v1alpha1.StepVerifying, 0, "Released", "w1"), false, true},
+		{"again", 2 * progressEvery, at(v1alpha1.StepVerifying, 0, "Released", "w1"), false, false},
+		{"a clock that was set back", -time.Hour, at(v1alpha1.StepVerifying, 0, "Released", "w1"), false, false},
 	} {
 		p.now, p.due = began.Add(test.after), nil
 		only := sameButProgress(at(v1alpha1.StepLocking, 0, "Released", "w1"), test.wanted)
-		if got := p.waits("u", only); got != test.waits || got != (p.due != nil) {
+		got := p.waits("u", only)
+		if got != test.waits || got != (p.due != nil) {
 			t.Errorf("%s: waits: %v, due %v, want %v", test.what, got, p.due, test.waits)
+		}
+		if !got && !test.fails {
+			p.wrote("u")
 		}
 	}
 }
@@ -59,8 +65,9 @@ func TestSameButBehind(t *testing.T) {
 		same   bool
 	}{
 		"fewer":           {status(2, "v1.34.4"), true},
+		"none any more":   {status(0, "v1.34.4"), false},
 		"another version": {status(3, "v1.34.5", "v1.34.4"), false},
-		"none":            {status(0), false},
+		"no version":      {status(0), false},
 	} {
 		if got := sameButBehind(was, test.wanted); got != test.same || was.Ran[0].Behind != 3 {
 			t.Errorf("%s: got %v, want %v", name, got, test.same)

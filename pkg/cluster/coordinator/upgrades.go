@@ -83,8 +83,8 @@ func (c *Coordinator) checkTurns(ctx context.Context, s *fleet.Snapshot, policy 
 	return nil
 }
 
-// progressEvery is the pause between two writes of a status in which only the progress differs: people read
-// it, and no program waits for it.
+// progressEvery is the pause between two writes of a status in which only the progress differs, which is for
+// people.
 const progressEvery = 2 * time.Second
 
 // progress is when a status was written last, and when one that waits is due.
@@ -95,17 +95,20 @@ type progress struct {
 	due     *time.Time // nil: none waits
 }
 
-// waits reports whether the status of that object, in which only the progress differs or more, is written
-// later.
+// waits reports whether the status of that object is written later. onlyProgress says that nothing else
+// differs.
 func (p *progress) waits(uid string, onlyProgress bool) bool {
 	due := p.written.Add(progressEvery)
 	if p.uid != uid || !p.now.Before(due) || p.now.Before(p.written) || !onlyProgress {
-		p.uid, p.written = uid, p.now
 		return false
 	}
 	p.due = &due
 	return true
 }
+
+// wrote notes that the status of that object has been written. One that could not be is tried again in the
+// next plan.
+func (p *progress) wrote(uid string) { p.uid, p.written = uid, p.now }
 
 // sameButProgress reports whether the statuses differ only in how many nodes are done, and what the others do.
 func sameButProgress(a, b v1alpha1.ClusterUpgradeStatus) bool {
@@ -136,7 +139,9 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 		if err := c.writeStatus(ctx, was, w.Status); err != nil {
 			unwritten[w.UID] = true
 			problems = append(problems, err)
+			continue
 		}
+		c.progress.wrote(w.UID)
 	}
 	return unwritten, errors.Join(problems...)
 }

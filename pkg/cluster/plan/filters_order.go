@@ -123,6 +123,9 @@ func (s *survey) orWriteFailure(hold fleet.Hold) fleet.Hold {
 
 func (n *node) cannotWrite() fleet.Hold {
 	message := fmt.Sprintf("node %s cannot continue from the step %s: %s", n.Name, n.status.Step, n.cause.Message)
+	if n.status.Step == v1alpha1.StepIdle {
+		message = fmt.Sprintf("node %s cannot free its slot: %s", n.Name, n.cause.Message)
+	}
 	return fleet.Hold{Reason: v1alpha1.ReasonAPIWriteFailed, Message: message}
 }
 

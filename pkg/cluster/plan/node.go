@@ -136,9 +136,12 @@ func (n *node) lacksLabel() bool { return n.ControlPlane && !n.labelled }
 // released reports whether the node's NodeUpgrade.spec allows its agent to begin.
 func (n *node) released() bool { return n.spec.Release.Granted() }
 
-// mustFinish reports whether a busy node can no longer abort: it passed its last check,
-// or kubeadm runs on it.
+// mustFinish reports whether a busy node can no longer abort: it passed its last check, kubeadm runs on it,
+// or it is up to date and about to free its slot.
 func (n *node) mustFinish() bool {
+	if n.status.Step == v1alpha1.StepIdle && n.upToDate && n.released() {
+		return true
+	}
 	kubeadm := n.status.Step == v1alpha1.StepKubeadm || n.status.Step == v1alpha1.StepChecking
 	return n.phase == v1alpha1.PhaseCommitted || kubeadm && n.spec.Release == v1alpha1.ReleaseControlPlane
 }

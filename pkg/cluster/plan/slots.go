@@ -178,7 +178,7 @@ func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 	return slotAnnotation == u.Spec.Slot
 }
 
-// freedSlot reports whether a node has freed its slot since it took one. Later it may enter a
+// freedSlot reports whether a node has freed its slot since it took one, or is about to. Later it may enter a
 // step without a slot, for an annotation that another client put on its Node.
 func freedSlot(steps []v1alpha1.StepTime) bool {
 	for i, step := range slices.Backward(steps) {

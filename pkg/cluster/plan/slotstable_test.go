@@ -38,6 +38,7 @@ var everySign = []signs{
 	{name: "failed", step: v1alpha1.StepFailed, orders: true, goes: true, agent: true},
 	{name: "works on, and was abandoned", step: v1alpha1.StepRebooting, orders: true, agent: true},
 	{name: "frees it", step: v1alpha1.StepUnlocking, orders: true, goes: true, agent: true},
+	{name: "is up to date, and frees it", step: v1alpha1.StepIdle, orders: true, goes: true, agent: true},
 	{name: "comes back without an order", step: v1alpha1.StepVerifying, agent: true},
 	{name: "failed in an earlier upgrade", step: v1alpha1.StepRolledBack, agent: true, former: true},
 	{name: "aborts the attempt of an earlier upgrade", step: v1alpha1.StepAborting, agent: true, former: true},

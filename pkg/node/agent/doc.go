@@ -15,8 +15,8 @@
 //     what depends on time. A worker watches no object of another node, unless it cannot know which
 //     slot is its own.
 //   - The gate is read live, not from a cache, before anything begins and before each round of
-//     evictions. An open one counts for a second from the slot to the first eviction. A gate that
-//     cannot be read is closed.
+//     evictions. An open one counts for a second from the slot to the first eviction; ahead of a turn the
+//     hold label counts as the watch shows it. A gate that cannot be read is closed.
 //   - Nodes and pods are written with the kubelet's identity, which the API server
 //     restricts to this node. All else uses the ServiceAccount's.
 //   - An unavailable API server ends neither a verb on the host nor the agent: the upgrade

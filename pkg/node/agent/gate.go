@@ -29,8 +29,8 @@ import (
 // answer, and the status should say so soon.
 const gateTimeout = 15 * time.Second
 
-// gate returns why the node may not continue now, or that it may. It reads live: a broken
-// watch may still show a window that closed long ago.
+// gate returns why the node may not continue now, or that it may. It reads live, but for the hold label ahead
+// of a turn: a broken watch may still show a window that closed long ago.
 func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) fleet.Hold {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -45,8 +45,8 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 // could not be read.
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// Once the node has its slot, the hold label, other reboot managers and the time that
-	// is left in the window no longer count. Ahead of its turn, nothing of it is rebooted, so that no other
-	// manager counts, and the hold label only as the watch shows it. During the drain no version counts: the
+	// is left in the window no longer count. Ahead of its turn the node is not rebooted, so that no other
+	// manager counts, and the hold label counts as the watch shows it. During the drain no version counts: the
 	// last check reads them.
 	begins := o.Slot.Held == ""
 	ahead := o.Spec.Release == v1alpha1.ReleaseKubeadmAhead

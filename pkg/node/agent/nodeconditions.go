@@ -20,7 +20,7 @@ const (
 	conditionsTimeout = 5 * time.Second
 	// conditionsPause is the pause before a failed write of them is repeated.
 	conditionsPause = 10 * time.Second
-	// drainedWithin is how soon a node is drained if nobody needs to know that it is about to be, or is being.
+	// drainedWithin is how long a drain that is not shown takes at most.
 	drainedWithin = 5 * time.Second
 )
 
@@ -43,10 +43,10 @@ func (v conditionsView) pauses(now time.Time) bool {
 	return left > 0 && left <= conditionsPause
 }
 
-// later reports whether a change to these conditions is to be written later: those of a node that is
-// drained within drainedWithin are written with what it shows then.
-func (v *conditionsView) later(shows []corev1.NodeConditionType, now time.Time) bool {
-	if !slices.Contains(shows, corev1.NodeMaintenancePlanned) {
+// later reports whether a change to these conditions is to be written later: a node that is drained within
+// drainedWithin never shows that. What is no longer true is removed at once.
+func (v *conditionsView) later(shows []corev1.NodeConditionType, patch statusPatch, now time.Time) bool {
+	if !slices.Contains(shows, corev1.NodeMaintenancePlanned) || patch.removes() {
 		v.plannedAt = time.Time{}
 		return false
 	}
@@ -66,6 +66,14 @@ type statusPatch struct {
 	Status struct {
 		Conditions []any `json:"conditions"`
 	} `json:"status"`
+}
+
+// removes reports whether the patch removes a condition.
+func (p statusPatch) removes() bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c any) bool {
+		_, removed := c.(removedCondition)
+		return removed
+	})
 }
 
 // removedCondition removes the condition of that type.
@@ -89,7 +97,7 @@ func (a *Agent) showConditions(ctx context.Context, o machine.Observation) {
 		a.conditions.plannedAt = time.Time{}
 		return
 	}
-	if a.conditions.later(shows, o.Now) {
+	if a.conditions.later(shows, patch, o.Now) {
 		return
 	}
 	data, err := json.Marshal(patch)

@@ -104,9 +104,22 @@ func TestNodeConditions(t *testing.T) {
 	c.awaitConditions("")
 	got, writes := seen()
 	want := []string{"", "MaintenancePlanned", "Drained, MaintenanceInProgress", ""}
-	if diff := cmp.Diff(want, got); diff != "" || writes != 3 {
+	if c.drainTook() >= drainedWithin { // on a slow machine
+		want = slices.Insert(want, 2, "DrainInProgress, MaintenancePlanned")
+	}
+	if diff := cmp.Diff(want, got); diff != "" || writes != len(want)-1 {
 		t.Errorf("the Node's conditions, by %d writes (-want +got):\n%s", writes, diff)
 	}
+}
+
+// drainTook returns how long the node was drained, as its timeline says.
+func (c *cluster) drainTook() time.Duration {
+	for _, step := range c.status().Steps {
+		if step.Step == v1alpha1.StepDraining && step.EndTime != nil {
+			return step.EndTime.Sub(step.StartTime.Time)
+		}
+	}
+	return 0
 }
 
 // TestForeignConditions checks that the conditions of other clients stay, but those that are

@@ -63,12 +63,12 @@ const writeWithin = 2 * time.Second
 // answerCounts is how long an answer of the API server counts for what follows in the same reconcile.
 const answerCounts = time.Second
 
-// mayWriteLater reports whether the status need not be written before the action. The
-// coordinator waits for what a node says between attempts, or once it has failed; while it works in service,
-// not yet. Some actions are only repeated if the agent crashes before the status is written: the cordon, and rounds of evictions; the end
-// of the guard's watch, and of the cordon, after any step of a node that comes back. A node that is cordoned
-// though its status still says Locking begins its attempt again.
-// Only one that goes on hold needs to know later that it was uncordoned.
+// mayWriteLater reports whether the status need not be written before the action. The coordinator waits for
+// what a node says between attempts, or once it has failed. It does not wait for what a node says while it works
+// in service. Some actions are only repeated if the agent crashes before the status is written: the cordon, and
+// rounds of evictions; the end of the guard's watch, and of the cordon, after any step of a node that comes back.
+// A node that is cordoned though its status still says Locking begins its attempt again. Only one that goes on
+// hold needs to know later that it was uncordoned.
 func (a *Agent) mayWriteLater(action machine.Action, holdAfter bool) bool {
 	step, written := a.state.Step, a.lastStatus.sent.Step
 	switch {

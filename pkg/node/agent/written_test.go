@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
 
@@ -246,5 +247,34 @@ func TestLookEvictsNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMayWriteLater checks before which actions the status need not be written.
+func TestMayWriteLater(t *testing.T) {
+	work := func(v verb.Verb) machine.Action { return machine.Action{Do: machine.DoWork, Verb: v} }
+	do := func(d machine.Do) machine.Action { return machine.Action{Do: d} }
+	for name, test := range map[string]struct {
+		written, step v1alpha1.Step
+		action        machine.Action
+		later         bool
+	}{
+		"staging begins":             {v1alpha1.StepIdle, v1alpha1.StepStaging, work(verb.Stage), true},
+		"staging goes on":            {v1alpha1.StepStaging, v1alpha1.StepStaging, do(machine.DoNothing), true},
+		"a cordon of ours is lifted": {v1alpha1.StepStaging, v1alpha1.StepStaging, do(machine.DoDisown), false},
+		"kubeadm ahead of the turn":  {v1alpha1.StepWaiting, v1alpha1.StepKubeadmAhead, work(verb.Kubeadm), true},
+		"kubeadm in the turn":        {v1alpha1.StepLocking, v1alpha1.StepKubeadm, work(verb.Kubeadm), false},
+		"the node waits":             {v1alpha1.StepKubeadmAhead, v1alpha1.StepWaiting, do(machine.DoNothing), false},
+		"the slot is taken":          {v1alpha1.StepWaiting, v1alpha1.StepLocking, do(machine.DoTake), false},
+		"the cordon":                 {v1alpha1.StepLocking, v1alpha1.StepCordoning, do(machine.DoCordon), true},
+		"the activation":             {v1alpha1.StepDraining, v1alpha1.StepActivating, work(verb.Activate), false},
+		"the reboot":                 {v1alpha1.StepActivating, v1alpha1.StepRebooting, do(machine.DoReboot), false},
+		"the slot is freed":          {v1alpha1.StepRebooting, v1alpha1.StepIdle, do(machine.DoFree), false},
+	} {
+		a := unconnected(t)
+		a.state.Step, a.lastStatus.sent.Step = test.step, test.written
+		if got := a.mayWriteLater(test.action, false); got != test.later {
+			t.Errorf("%s: got %v, want %v", name, got, test.later)
+		}
 	}
 }

@@ -47,7 +47,8 @@
 //     removed only after the node was verified.
 //   - Up to LastCheck an attempt can abort: the node removes its own cordon and
 //     annotations, frees the slot and waits. After LastCheck it finishes the attempt.
-//   - The cordon is removed before the slot is freed. A cordon that is not ours stays, also if
+//   - The cordon is removed before the slot is freed, and a node that has what its order asks for is Idle
+//     before that. A cordon that is not ours stays, also if
 //     another client removed ours before.
 //   - If a snapshot of etcd is required, kubeadm begins only after it was taken; on a
 //     control plane kubeadm begins only after its container images were pulled.

@@ -157,8 +157,8 @@ func TestHostUnreadableInLocking(t *testing.T) {
 	}
 }
 
-// TestSlotOfEndedAttempt checks that a node whose status says that its attempt has ended frees the slot that it
-// still holds, and that it does nothing so simple if anything says otherwise.
+// TestSlotOfEndedAttempt checks that a node whose status says that its attempt is over frees the slot that it
+// still holds, and that it does not if anything else says that it may be out of service.
 func TestSlotOfEndedAttempt(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	s.Step, s.Reason = v1alpha1.StepIdle, v1alpha1.ReasonUpToDate
@@ -175,6 +175,8 @@ func TestSlotOfEndedAttempt(t *testing.T) {
 		"cordoned":              {func(_ *State, o *Observation) { o.Node.OurCordon, o.Node.Unschedulable = true, true }, DoNothing},
 		"the guard watches":     {func(_ *State, o *Observation) { o.Host.Guarded = true }, DoNothing},
 		"the host is not known": {func(_ *State, o *Observation) { o.Host = nil }, DoNothing},
+		"the host is unread":    {func(_ *State, o *Observation) { o.Host, o.HostProblem = nil, "the bus is away" }, DoFree},
+		"it was unread":         {func(s *State, _ *Observation) { s.Reason = v1alpha1.ReasonHostUnreachable }, DoFree},
 		"a status from before":  {func(s *State, _ *Observation) { s.Steps = nil }, DoNothing},
 	} {
 		s, o := s, o

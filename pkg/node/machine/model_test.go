@@ -318,7 +318,7 @@ func (m *model) do(a Action) {
 		m.check(!m.busy(), "the slot is freed while work runs on the node")
 		m.check(m.hostProblem != "" || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")
 		m.check(!m.node.OurCordon && m.node.SlotMark == "", "the slot is freed before the uncordon")
-		m.check(m.state.Step != v1alpha1.StepUnlocking || !m.unverified, "the slot is freed before the node was seen healthy")
+		m.check(m.state.Step != v1alpha1.StepUnlocking && m.state.Step != v1alpha1.StepIdle || !m.unverified, "the slot is freed before the node was seen healthy")
 		m.held, m.reserved, m.unverified = "", false, false
 	}
 	m.check(!m.foreignCordon || m.node.Unschedulable, "a person's cordon is gone")

@@ -146,6 +146,10 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 			return uncordoning(s, o)
 		case v1alpha1.StepObserving:
 			return observing(s, o)
+		case v1alpha1.StepIdle:
+			if s.endedIdle() && endsUnread(s, o) && o.Slot.Held != "" && !o.Node.Marked() {
+				return s, actionOf(DoFree)
+			}
 		case v1alpha1.StepUnlocking:
 			if endsUnread(s, o) && (o.Node.Marked() || o.Slot.Held != "") {
 				return unlocking(s, o)

@@ -97,7 +97,8 @@ func (s State) Follows(order v1alpha1.NodeUpgradeSpec) bool {
 	return order.Upgrade != nil && order.Upgrade.UID == s.Upgrade.UID
 }
 
-// BetweenAttempts reports whether the node is in service in that step and holds no slot.
+// BetweenAttempts reports whether the node is in service in that step, and holds no slot that it does not
+// free at once.
 func BetweenAttempts(step v1alpha1.Step) bool {
 	phase := step.Info().Phase
 	return phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported

@@ -151,15 +151,15 @@ func unlocking(s State, o Observation) (State, Action) {
 	switch {
 	case held == "":
 		return next, action
-	case next.endsWithSlot():
+	case next.endedIdle():
 		return next, actionOf(DoFree)
 	}
 	return s, actionOf(DoFree)
 }
 
-// endsWithSlot reports whether the attempt has ended with a node that is up to date. That is written before
-// the slot is freed, so that one write says both.
-func (s State) endsWithSlot() bool {
+// endedIdle reports whether the attempt is over and the node has what its order asks for. That is written
+// before the slot is freed, so that one write says both: a slot that the node still holds is to be freed.
+func (s State) endedIdle() bool {
 	last := len(s.Steps) - 1
-	return s.Step == v1alpha1.StepIdle && s.Reason == v1alpha1.ReasonUpToDate && last >= 0 && s.Steps[last].Step == v1alpha1.StepUnlocking
+	return s.Step == v1alpha1.StepIdle && last >= 0 && s.Steps[last].Step == v1alpha1.StepUnlocking
 }

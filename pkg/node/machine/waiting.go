@@ -16,7 +16,7 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 	if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == "") {
 		return unmanaged(s, o)
 	}
-	if o.Slot.Held != "" && !o.Node.Marked() && !o.Host.Guarded && s.endsWithSlot() {
+	if o.Slot.Held != "" && !o.Node.Marked() && !o.Host.Guarded && s.endedIdle() {
 		return s, actionOf(DoFree)
 	}
 	s = s.switchUpgrade(o)

@@ -139,7 +139,7 @@ func (n *node) released() bool { return n.spec.Release.Granted() }
 // mustFinish reports whether a busy node can no longer abort: it passed its last check, kubeadm runs on it,
 // or it is up to date and about to free its slot.
 func (n *node) mustFinish() bool {
-	if n.status.Step == v1alpha1.StepIdle && n.upToDate && n.released() {
+	if n.status.Step == v1alpha1.StepIdle && n.upToDate && n.released() && n.holdsLease() {
 		return true
 	}
 	kubeadm := n.status.Step == v1alpha1.StepKubeadm || n.status.Step == v1alpha1.StepChecking

@@ -35,8 +35,9 @@ func (w *world) noteStopped(name string, step v1alpha1.Step) {
 		return
 	}
 	w.since["failed "+n.uid] = w.now()
-	// An abandoned node does not reboot again when its soft reboot merged nothing: its guard returns it.
-	if w.script.Soft[name] != "" && !w.since["abandoned "+n.uid].IsZero() {
+	// An abandoned node does not reboot again when its soft reboot merged nothing: its guard returns it. Nor does one
+	// that takes itself for abandoned: its slot was given away, and its agent has begun with an old list.
+	if w.script.Soft[name] != "" && (!w.since["abandoned "+n.uid].IsZero() || !w.since["robbed "+n.uid].IsZero()) {
 		w.explained[name] = true
 	}
 	if !w.explained["all"] && !w.explained[name] && len(n.broken) == 0 {

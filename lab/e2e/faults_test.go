@@ -190,6 +190,13 @@ func (f *faultRun) start() error {
 // upgrade.
 func (f *faultRun) startReboot() error {
 	for _, node := range []string{"w1", "w2"} {
+		err := waitUntil(time.Minute, func() error { // the case before may have cut its power at the very end
+			_, err := f.Exec(f.ctx, node, "systemctl", "is-active", "--quiet", "dbus.socket", "kubelet.service")
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s is not up: %w", node, err)
+		}
 		if _, err := f.Lab.Lab(f.ctx, "update-engine", node, "need-reboot"); err != nil {
 			return err
 		}

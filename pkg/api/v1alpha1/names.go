@@ -85,8 +85,8 @@ const (
 	// spec. The node's agent owns it.
 	ConditionUpToDate = "UpToDate"
 	// ConditionAdmitted of a NodeUpgrade is True when the coordinator has released the
-	// node, False when the node has to wait or is not managed, and absent when there is
-	// nothing to do.
+	// node, False when the node has to wait or is not managed, and absent when the node is
+	// at work, or there is nothing to do.
 	// The coordinator owns it.
 	ConditionAdmitted = "Admitted"
 	// ConditionManaged of a NodeUpgrade is True while kubectl-upgrade keeps files on the

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -139,6 +140,51 @@ func TestReasonsAreLimited(t *testing.T) {
 			t.Errorf("%s: written %t, want %t; to be written later: %t", n.Reason, written, test.written, later)
 		}
 	}
+}
+
+// TestReleaseThatIsTakenUp checks that the condition of a node that waited is removed once the node has begun, and
+// says Released only if that lasts: how long an agent does not answer is measured from it.
+func TestReleaseThatIsTakenUp(t *testing.T) {
+	c := newWriter(t)
+	n := plan.NodePlan{
+		Name: "taken-up", Managed: true, Owner: fleet.Owner{Node: "taken-up", UID: "1"}, Decision: plan.Wait, Reason: v1alpha1.ReasonNotItsTurn,
+		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
+	}
+	t.Cleanup(func() {
+		if err := c.ours.NodeUpgrades.Delete(context.Background(), n.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	var stored *v1alpha1.NodeUpgrade
+	write := func(doing string, lasts time.Duration, want string) {
+		t.Helper()
+		c.reasons.lasts = lasts
+		if err := c.write(t.Context(), stored, n); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if stored, err = c.ours.NodeUpgrades.Get(t.Context(), n.Name, metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if admitted := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionAdmitted); admitted != nil {
+			got = admitted.Reason
+		}
+		if later := c.reasons.takeLater(); got != want || later != (want != "" && want != string(n.Reason)) {
+			t.Errorf("%s: Admitted is %q, want %q; written later: %v", doing, got, want, later)
+		}
+	}
+	write("it waits", 0, "NotItsTurn")
+	n.Decision, n.Reason = plan.Go, v1alpha1.ReasonReleased
+	write("it is released", time.Hour, "NotItsTurn")
+	write("its agent does not answer", 0, "Released")
+	write("its agent still does not answer", time.Hour, "Released")
+	n.Began = true
+	write("it has begun", time.Hour, "")
+	n.Decision, n.Reason = plan.Blocked, v1alpha1.ReasonNodeNotBack
+	write("it does not come back", 0, "NodeNotBack")
+	n.Decision, n.Reason = plan.Go, v1alpha1.ReasonReleased
+	write("it is back", time.Hour, "")
 }
 
 // TestAdmittedDoesNotRepeatAgentsMessage checks that the condition Admitted has no message

@@ -15,7 +15,7 @@ import (
 
 // In a large cluster, the reasons of all nodes that wait may change at once. No more of them are written
 // than this, so that a node that may begin does not wait for those of thousands that may not. A reason
-// that passes sooner than reasonLasts is not written.
+// that passes sooner than reasonLasts is not written, and neither is the release of a node that begins sooner.
 const (
 	reasonsPerSecond = 50
 	reasonsAtOnce    = 200
@@ -38,15 +38,19 @@ type lastingReason struct {
 	since  time.Time
 }
 
-// due reports whether the node's reason is to be written now. If not, it is later.
-func (r *reasons) due(node, reason string, now time.Time) bool {
+// unlimited is for a reason of which there are never many at once.
+var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
+
+// due reports whether the node's reason is to be written now, as far as it has lasted and the limit allows it.
+// If not, it is later.
+func (r *reasons) due(node, reason string, limit flowcontrol.RateLimiter, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.since[node]
 	if !known || last.reason != reason || last.since.After(now) {
 		last = lastingReason{reason, now}
 	}
-	if now.Sub(last.since) < r.lasts || !r.limit.TryAccept() {
+	if now.Sub(last.since) < r.lasts || !limit.TryAccept() {
 		if r.since == nil {
 			r.since = map[string]lastingReason{}
 		}

@@ -36,14 +36,14 @@ func TestReasonsThatPass(t *testing.T) {
 			r.written("w1")
 			continue
 		}
-		if due := r.due("w1", string(step.reason), began.Add(step.after*time.Second)); due != step.due || r.takeLater() == step.due {
+		if due := r.due("w1", string(step.reason), r.limit, began.Add(step.after*time.Second)); due != step.due || r.takeLater() == step.due {
 			t.Errorf("%s after %d s: due %v, want %v, and otherwise later", step.reason, step.after, due, step.due)
 		}
 	}
-	if r.due("w2", "NotStaged", began) || len(r.since) != 1 {
+	if r.due("w2", "NotStaged", r.limit, began) || len(r.since) != 1 {
 		t.Errorf("after all, %v wait to be written", r.since)
 	}
-	r.due("w3", "NotStaged", began)
+	r.due("w3", "NotStaged", r.limit, began)
 	if r.forget(func(node string) bool { return node == "w2" }); len(r.since) != 1 || r.since["w3"].reason == "" {
 		t.Errorf("without w2, %v wait to be written", r.since)
 	}

@@ -117,6 +117,8 @@ type NodePlan struct {
 	// Managed reports whether the node may be changed: the policy's mode is Manage, and
 	// its nodeSelector matches the node. Without a policy it is as it was.
 	Managed bool `json:"-"`
+	// Began reports whether the node has begun, or seems to: its agent says so, or a slot is its own.
+	Began bool `json:"-"`
 	// HasAgent reports whether an agent runs on the node, or did: it has reported facts.
 	HasAgent bool `json:"-"`
 	// Owner identifies the node in slots.
@@ -133,13 +135,14 @@ type UpgradeStatus struct {
 }
 
 // Admission returns whether the node's NodeUpgrade should have the condition Admitted,
-// and whether that is True. Its details are Reason, Message and Until.
+// and whether that is True. Its details are Reason, Message and Until. A node that is at work
+// has none.
 func (n NodePlan) Admission() (present, admitted bool) {
 	switch n.Reason {
 	case v1alpha1.ReasonUnmanaged, v1alpha1.ReasonObserved, v1alpha1.ReasonPolicyMissing:
 		return true, n.Decision == Go
 	}
-	return n.Decision != Done, n.Decision == Go
+	return n.Decision != Done && !(n.Decision == Go && n.Began), n.Decision == Go
 }
 
 // Decide returns what every node may do at now, and what to write for that. Its running
@@ -256,7 +259,7 @@ func (s *survey) nodePlan(n *node, v verdict) NodePlan {
 		Name: n.Name, Group: s.cluster.groups[n.group].name, From: n.Kubelet,
 		Decision: v.decision, Reason: v.hold.Reason, Message: clip(v.hold.Message), Until: v.hold.Until,
 		Release: v.release, Kubeadm: v.kubeadm, Slot: v.slot,
-		Returned: n.returned(), Managed: s.cluster.manages(n), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: s.newSpec(n, v),
+		Returned: n.returned(), Managed: s.cluster.manages(n), Began: n.busy(), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: s.newSpec(n, v),
 	}
 	p.Spec.Managed = p.Managed
 	if s.cluster.target != nil {

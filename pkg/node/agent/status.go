@@ -57,8 +57,8 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 }
 
 // writeWithin is how soon a change is written for which no other program waits. Steps that
-// only pass are written with the next one.
-const writeWithin = 2 * time.Second
+// only pass are written with the next one. Many nodes drain in less.
+const writeWithin = 5 * time.Second
 
 // answerCounts is how long an answer of the API server counts for what follows in the same reconcile.
 const answerCounts = time.Second

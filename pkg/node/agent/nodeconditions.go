@@ -20,6 +20,8 @@ const (
 	conditionsTimeout = 5 * time.Second
 	// conditionsPause is the pause before a failed write of them is repeated.
 	conditionsPause = 10 * time.Second
+	// drainedWithin is how long a drain that is not shown takes at most.
+	drainedWithin = 5 * time.Second
 )
 
 // conditionsView is the last write of the Node's conditions.
@@ -42,7 +44,7 @@ func (v conditionsView) pauses(now time.Time) bool {
 }
 
 // later reports whether a change to these conditions is to be written later: a node that is drained within
-// writeWithin never shows that. What is no longer true is removed at once.
+// drainedWithin never shows that. What is no longer true is removed at once.
 func (v *conditionsView) later(shows []corev1.NodeConditionType, patch statusPatch, now time.Time) bool {
 	if !slices.Contains(shows, corev1.NodeMaintenancePlanned) || patch.removes() {
 		v.plannedAt = time.Time{}
@@ -51,7 +53,7 @@ func (v *conditionsView) later(shows []corev1.NodeConditionType, patch statusPat
 	if v.plannedAt.IsZero() || v.plannedAt.After(now) {
 		v.plannedAt = now
 	}
-	return now.Sub(v.plannedAt) < writeWithin
+	return now.Sub(v.plannedAt) < drainedWithin
 }
 
 // statusPatch is a strategic merge patch of a Node's status, which merges conditions by their

@@ -34,6 +34,7 @@ type writtenStatus struct {
 	status v1alpha1.NodeUpgradeStatus // as the API server stored it
 	spec   v1alpha1.NodeUpgradeSpec   // as its answer shows it
 	at     time.Time
+	took   time.Duration
 }
 
 // overwriteAfter is how long the watch may take to show what was written.
@@ -56,9 +57,19 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 	return s
 }
 
-// writeWithin is how soon a change is written for which no other program waits. Steps that
-// only pass are written with the next one. Many nodes drain in less.
-const writeWithin = 5 * time.Second
+// A change for which no other program waits is written once it has lasted for writeWithin, or as many times as
+// long as the last write took: an API server with too much to do gets fewer writes. Steps that only pass are
+// written with the next one.
+const (
+	writeWithin   = 2 * time.Second
+	writeAtLatest = 10 * time.Second
+	writeRatio    = 20
+)
+
+// writesWithin returns how soon such a change is written.
+func (a *Agent) writesWithin() time.Duration {
+	return min(max(writeWithin, writeRatio*a.lastStatus.took), writeAtLatest)
+}
 
 // answerCounts is how long an answer of the API server counts for what follows in the same reconcile.
 const answerCounts = time.Second
@@ -98,7 +109,7 @@ func comesBack(step v1alpha1.Step) bool {
 
 // persist writes the whole status if it changed: server-side apply removes a field that is
 // left out. problem is the error of another write that fails. A change that may be written
-// later is written once it has lasted for writeWithin.
+// later is written once it has lasted for writesWithin.
 func (a *Agent) persist(ctx context.Context, o machine.Observation, problem string, later bool) error {
 	nu := a.nodeUpgrade()
 	if a.state.Step == "" {
@@ -121,17 +132,18 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	if a.changedAt.IsZero() {
 		a.changedAt = o.Now
 	}
-	if later && o.Now.Before(a.changedAt.Add(writeWithin)) {
+	if later && o.Now.Before(a.changedAt.Add(a.writesWithin())) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, Status: status}
+	began := a.Now()
 	stored, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, stored.Spec, o.Now}, time.Time{}
+	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, stored.Spec, o.Now, a.Now().Sub(began)}, time.Time{}
 	a.answered = true
 	if stored.UID != nu.UID {
 		// Apply on the status subresource does not check the UID.

@@ -250,6 +250,19 @@ func TestLookEvictsNothing(t *testing.T) {
 	}
 }
 
+// TestWritesWithin checks that an agent writes less often to an API server that is slow.
+func TestWritesWithin(t *testing.T) {
+	a := unconnected(t)
+	for took, want := range map[time.Duration]time.Duration{
+		-time.Hour: writeWithin, 0: writeWithin, 50 * time.Millisecond: writeWithin,
+		200 * time.Millisecond: 4 * time.Second, 20 * time.Second: writeAtLatest,
+	} {
+		if a.lastStatus.took = took; a.writesWithin() != want {
+			t.Errorf("after a write that took %s: %s, want %s", took, a.writesWithin(), want)
+		}
+	}
+}
+
 // TestMayWriteLater checks before which actions the status need not be written.
 func TestMayWriteLater(t *testing.T) {
 	work := func(v verb.Verb) machine.Action { return machine.Action{Do: machine.DoWork, Verb: v} }

@@ -25,14 +25,14 @@ func TestRequestsOfRollout(t *testing.T) {
 	}
 	nodes := s.ControlPlanes + s.Workers
 	checkAccesses(t, "writes", result.writes, nodes, map[access]float64{
-		{"agent", "nodeupgrades"}:          12.3,
+		{"agent", "nodeupgrades"}:          13.3,
 		{"agent", "nodes"}:                 5.2, // cordon and uncordon, and three changes of conditions
 		{"agent", "leases"}:                2.2,
 		{"agent", "nodeinventories"}:       2.1,
 		{"agent", "pods"}:                  1.1, // the eviction of each
 		{"coordinator", "nodeupgrades"}:    8.7,
 		{"coordinator", "leases"}:          1.2, // the reservation of a slot
-		{"coordinator", "clusterupgrades"}: 2.9,
+		{"coordinator", "clusterupgrades"}: 3.4,
 	})
 	checkAccesses(t, "reads", result.reads, nodes, map[access]float64{
 		{"agent", "clusterupgrades"}:      4.2, // three gates, and one verb that goes by the order

@@ -39,7 +39,7 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "upgradepolicies"}:      5.2,
 		{"agent", "maintenanceschedules"}: 3.2,
 		{"agent", "nodeupgrades"}:         5.2,
-		{"agent", "pods"}:                 3.4,
+		{"agent", "pods"}:                 4.4,
 		{"agent", "leases"}:               3.2,
 		{"agent", "nodes"}:                1.2,
 		{"agent", "daemonsets"}:           1.2,

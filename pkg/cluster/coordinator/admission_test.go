@@ -179,10 +179,14 @@ func TestReleaseThatIsTakenUp(t *testing.T) {
 	write("it is released", time.Hour, "NotItsTurn")
 	write("its agent does not answer", 0, "Released")
 	write("its agent still does not answer", time.Hour, "Released")
+	n.Decision, n.Reason = plan.Wait, v1alpha1.ReasonAgentNotAnswering
+	write("its release is withdrawn", time.Hour, "AgentNotAnswering")
+	n.Decision, n.Reason = plan.Go, v1alpha1.ReasonReleased
+	write("its agent answers, and it is released", time.Hour, "Released")
 	n.Began = true
 	write("it has begun", time.Hour, "")
 	n.Decision, n.Reason = plan.Blocked, v1alpha1.ReasonNodeNotBack
-	write("it does not come back", 0, "NodeNotBack")
+	write("it does not come back", time.Hour, "NodeNotBack")
 	n.Decision, n.Reason = plan.Go, v1alpha1.ReasonReleased
 	write("it is back", time.Hour, "")
 }

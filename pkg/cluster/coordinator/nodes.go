@@ -191,15 +191,16 @@ func (c *Coordinator) clearAbandonment(ctx context.Context, was *v1alpha1.NodeUp
 func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64) error {
 	now := time.Now()
 	stored, wanted := coordinatorsPart(was), admission(was, n, generation, now)
-	waits := stillWaits(stored, wanted)
+	limit := c.reasons.limit
+	if n.Decision == plan.Go {
+		limit = unlimited // it begins soon, and then has no condition
+	}
 	switch {
 	case equality.Semantic.DeepEqual(stored, wanted), sameReason(stored, wanted):
 		c.reasons.written(n.Name)
 		return nil
-	case waits && !c.reasons.due(n.Name, string(n.Reason), c.reasons.limit, now):
+	case mayPass(stored, wanted) && !n.Began && !c.reasons.due(n.Name, string(n.Reason), limit, now):
 		return nil
-	case n.Decision == plan.Go && len(wanted.Conditions) > 0 && !c.reasons.due(n.Name, string(n.Reason), unlimited, now):
-		return nil // it begins soon, and then has no condition
 	}
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Status: wanted}
 	if _, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "status"); err != nil {

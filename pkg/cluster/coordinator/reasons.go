@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -38,7 +37,7 @@ type lastingReason struct {
 	since  time.Time
 }
 
-// unlimited is for a reason of which there are never many at once.
+// unlimited is for releases, of which the budget allows so many.
 var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
 
 // due reports whether the node's reason is to be written now, as far as it has lasted and the limit allows it.
@@ -84,22 +83,23 @@ func (r *reasons) written(node string) {
 	delete(r.since, node)
 }
 
-// stillWaits reports whether a node has not been released and is not now. How long an agent has not
-// answered is measured from the condition, so that it is written at once.
-func stillWaits(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
+// mayPass reports whether the reason that a node waits for, or its release, may pass before it has to be written.
+// That an agent has not answered is written at once, as is the end of that, and of a release that was written:
+// what was planned since is planned by the condition.
+func mayPass(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
 	for _, part := range []v1alpha1.NodeUpgradeStatus{stored, wanted} {
 		admitted := meta.FindStatusCondition(part.Conditions, v1alpha1.ConditionAdmitted)
-		if admitted != nil && (admitted.Status == metav1.ConditionTrue || admitted.Reason == string(v1alpha1.ReasonAgentNotAnswering)) {
+		if admitted != nil && admitted.Reason == string(v1alpha1.ReasonAgentNotAnswering) {
 			return false
 		}
 	}
-	return len(wanted.Conditions) > 0
+	return len(wanted.Conditions) > 0 && !meta.IsStatusConditionTrue(stored.Conditions, v1alpha1.ConditionAdmitted)
 }
 
 // sameReason reports whether a node waits for the reason that is stored, though its order may have
 // changed since.
 func sameReason(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
-	if len(stored.Conditions) == 0 || !stillWaits(stored, wanted) {
+	if len(stored.Conditions) == 0 || !mayPass(stored, wanted) {
 		return false
 	}
 	was := *stored.DeepCopy()

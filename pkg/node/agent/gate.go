@@ -46,11 +46,12 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// Once the node has its slot, the hold label, other reboot managers and the time that
 	// is left in the window no longer count. Ahead of its turn the node is not rebooted, so that no other
-	// manager counts, and the hold label counts as the watch shows it. During the drain no version counts: the
-	// last check reads them.
+	// manager counts, and the hold label counts as the watch shows it. Neither there nor during the drain does a
+	// version count: those are read before the slot is taken, and at the last check.
 	begins := o.Slot.Held == ""
 	ahead := o.Spec.Release == v1alpha1.ReleaseKubeadmAhead
 	a.daemonSets = nil
+	drains := a.state.Step == v1alpha1.StepDraining || a.state.Step == v1alpha1.StepDetaching
 	policy, err := a.policy(ctx)
 	if err != nil {
 		return fleet.Hold{}, err
@@ -79,7 +80,7 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 		func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
-	if a.nextChangesVersion() {
+	if !ahead && !drains {
 		checks = append(checks, func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) })
 	}
 	switch {
@@ -243,20 +244,6 @@ func (a *Agent) leaves(ctx context.Context, name string) (bool, error) {
 		return false, fmt.Errorf("reading NodeUpgrade %s, to see whether its node is managed: %w", name, err)
 	}
 	return !other.Spec.Managed && other.Status.Slot == "", nil
-}
-
-// nextChangesVersion reports whether the version of the kubelet, or of an apiserver, may change before the gate
-// is read again: the last check is the last before the kubelet's, and kubeadm upgrades a control plane's
-// apiserver. A large cluster has many pods to find the apiservers' among, and the coordinator has compared
-// versions before it released the node.
-func (a *Agent) nextChangesVersion() bool {
-	switch a.state.Step {
-	case v1alpha1.StepLastCheck:
-		return true
-	case v1alpha1.StepDraining, v1alpha1.StepDetaching:
-		return false
-	}
-	return a.onControlPlane()
 }
 
 // skew holds an upgrade that violates Kubernetes' version skew policy: no skipped minor, no

@@ -109,8 +109,11 @@ func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Durat
 // of the status has to be written.
 func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
-	if !a.changedAt.IsZero() || !a.conditions.plannedAt.IsZero() {
-		longest = writeWithin
+	if !a.changedAt.IsZero() {
+		longest = max(afterError, a.changedAt.Add(a.writesWithin()).Sub(o.Now)) // not 0: the write may have failed
+	}
+	if !a.conditions.plannedAt.IsZero() {
+		longest = min(longest, writeWithin)
 	}
 	switch {
 	case o.Host == nil:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -25,29 +24,6 @@ func TestEndedPodIsNoAPIServer(t *testing.T) {
 	}
 	if got, err := versionsOf([]corev1.Pod{pod("backup:latest", corev1.PodFailed)}); err == nil {
 		t.Errorf("without an apiserver: %v", got)
-	}
-}
-
-// TestNextChangesVersion checks when an agent compares its node's version with the apiservers'.
-func TestNextChangesVersion(t *testing.T) {
-	for step, want := range map[v1alpha1.Step]struct{ worker, controlPlane bool }{
-		v1alpha1.StepWaiting:   {false, true},
-		v1alpha1.StepLocking:   {false, true},
-		v1alpha1.StepKubeadm:   {false, true},
-		v1alpha1.StepCordoning: {false, true},
-		v1alpha1.StepDraining:  {false, false},
-		v1alpha1.StepDetaching: {false, false},
-		v1alpha1.StepLastCheck: {true, true},
-	} {
-		a := unconnected(t)
-		a.state.Step = step
-		if got := a.nextChangesVersion(); got != want.worker {
-			t.Errorf("%s of a worker: %v", step, got)
-		}
-		a.seen.facts = &verb.HostFacts{ControlPlane: true}
-		if got := a.nextChangesVersion(); got != want.controlPlane {
-			t.Errorf("%s of a control plane: %v", step, got)
-		}
 	}
 }
 

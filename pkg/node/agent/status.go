@@ -127,6 +127,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 			a.changedAt = time.Time{}
 			return nil
 		}
+		later = false
 		a.Log.WarnContext(ctx, "the NodeUpgrade shows another status than was written: writing it again", "node", a.Node, "step", status.Step, "shows", nu.Status.Step)
 	}
 	if a.changedAt.IsZero() {

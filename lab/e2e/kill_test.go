@@ -38,7 +38,7 @@ type kill struct {
 
 // shortStep is how long a step lasts at most that an agent may pass without a write of its
 // own: such a step need not be observed.
-const shortStep = 3 * time.Second
+const shortStep = 6 * time.Second
 
 // killAgents kills the agent of a node once at each of these steps. The function that it
 // returns waits for the last kill.

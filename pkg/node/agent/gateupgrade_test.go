@@ -75,7 +75,7 @@ func TestHoldLabelIsReadLive(t *testing.T) {
 func TestSlotIsKeptWhileObserving(t *testing.T) {
 	c := newCluster(t, "agent-observed")
 	c.kubelet()
-	c.order(v1alpha1.ReleaseNode, func(spec *v1alpha1.NodeUpgradeSpec) { spec.MinReadySeconds = ptr.To[int32](4) })
+	c.order(v1alpha1.ReleaseNode, func(spec *v1alpha1.NodeUpgradeSpec) { spec.MinReadySeconds = ptr.To[int32](8) })
 	c.run()
 	status := c.await("it reports when it ends", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepObserving && s.Reason == v1alpha1.ReasonObserving && s.StepEndTime != nil

@@ -62,8 +62,8 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 // written with the next one.
 const (
 	writeWithin   = 2 * time.Second
-	writeAtLatest = 10 * time.Second
-	writeRatio    = 20
+	writeAtLatest = 5 * time.Second
+	writeRatio    = 10
 )
 
 // writesWithin returns how soon such a change is written.

@@ -255,7 +255,7 @@ func TestWritesWithin(t *testing.T) {
 	a := unconnected(t)
 	for took, want := range map[time.Duration]time.Duration{
 		-time.Hour: writeWithin, 0: writeWithin, 50 * time.Millisecond: writeWithin,
-		200 * time.Millisecond: 4 * time.Second, 20 * time.Second: writeAtLatest,
+		300 * time.Millisecond: 3 * time.Second, 20 * time.Second: writeAtLatest,
 	} {
 		if a.lastStatus.took = took; a.writesWithin() != want {
 			t.Errorf("after a write that took %s: %s, want %s", took, a.writesWithin(), want)

@@ -82,9 +82,14 @@ func (w *world) took(owner fleet.Owner, slot string) bool {
 // claims reports whether the node's annotation and its NodeUpgrade's spec both name the slot. A kubelet
 // may annotate its Node, and gets no other slot by that than the one reserved for it.
 func (w *world) claims(owner fleet.Owner, slot string) bool {
-	nu, object := w.nodeUpgrade(owner.Node), w.api.objects[key{Resource: "nodes", Name: owner.Node}]
-	return nu != nil && object != nil && nu.Spec.Slot == slot && nu.OwnedBy(types.UID(owner.UID)) &&
-		text(inner(metadata(object.tree), "annotations"), v1alpha1.SlotAnnotation) == slot
+	nu := w.nodeUpgrade(owner.Node)
+	return nu != nil && nu.Spec.Slot == slot && nu.OwnedBy(types.UID(owner.UID)) && w.marksSlot(owner, slot)
+}
+
+// marksSlot reports whether the node's annotation names the slot.
+func (w *world) marksSlot(owner fleet.Owner, slot string) bool {
+	object := w.api.objects[key{Resource: "nodes", Name: owner.Node}]
+	return object != nil && text(inner(metadata(object.tree), "annotations"), v1alpha1.SlotAnnotation) == slot
 }
 
 // inService reports whether a node has ended its turn, whatever its slots say: nothing runs, its

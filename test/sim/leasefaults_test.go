@@ -99,8 +99,9 @@ func (w *world) checkMended(began time.Time) {
 			delete(w.edited, name)
 			continue
 		}
-		// One that was abandoned, and has reported since, may be at work with it, too.
-		both := w.took(edited.names, name) || w.ordered(edited.names, name) && w.wasAbandoned(edited.names)
+		// One that was abandoned, and has reported since, may be at work with it, too, and one whose annotation
+		// names it.
+		both := w.took(edited.names, name) || w.marksSlot(edited.names, name) || w.ordered(edited.names, name) && w.wasAbandoned(edited.names)
 		if !both && w.worksWith(edited.was, name, began) {
 			w.broken("promise 4", "%s names %s, %s is at work with it, and a coordinator has made a plan since it was edited", name, edited.names, edited.was)
 		}

@@ -68,10 +68,9 @@ var bugs = []bug{
 		{"pkg/cluster/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && plan.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
 	}},
 	{"two control planes use two slots", []edit{
-		{"pkg/cluster/plan/allocation.go", "if !n.oneAtATime() || name == fleet.ControlPlaneSlot {", "if true {"},
+		{"pkg/cluster/plan/allocation.go", "return !n.oneAtATime() || name == fleet.ControlPlaneSlot }", "return true }"},
 		{"pkg/cluster/plan/cluster.go", "limit: 1}}", "limit: 0}}"},
 		{"pkg/node/machine/locking.go", "slot != fleet.ControlPlaneSlot && o.Host != nil", "slot == fleet.SlotName(-1) && o.Host != nil"},
-		{"pkg/cluster/plan/allocation.go", "if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
 		{"pkg/cluster/plan/filters_order.go", "if s.pass1 {", "if s.pass1 && n.ControlPlane {"},

@@ -24,6 +24,7 @@ type allocation struct {
 	lostCount   int      // of these, not coming back
 	backed      []int    // by webhook: nodes in service that have a ready backend
 	spare       []string // names of free slots, highest first
+	ordered     []string // of these, those that an order names: the Lease of its node's slot is not seen yet
 	taken       string   // the slot of the node that was released last
 	missing     bool     // a node waits only for a preflight report
 	nextCount   int      // nodes that wait only for room in the budget, and go next
@@ -48,7 +49,7 @@ var claims = []claim{
 // newAllocation counts the nodes that are out of service already.
 func newAllocation(s *survey, wake *wakeTime) *allocation {
 	c := s.cluster
-	a := &allocation{cluster: c, survey: s, wake: wake, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
+	a := &allocation{cluster: c, survey: s, wake: wake, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
 	a.elsewhere = c.rebootedByOthers()
 	a.out += len(a.elsewhere)
 	for _, n := range s.outOfService {
@@ -152,18 +153,23 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	return a.survey.orWriteFailure(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
-// takeSlot takes a slot for the node: the reserved one, or a free one. Nodes that go one at a
-// time use only fleet.ControlPlaneSlot.
+// takeSlot takes a slot for the node: the reserved one, the one that its order names, or a free one. Nodes that
+// go one at a time use only fleet.ControlPlaneSlot. An order that named another slot than the one that is reserved
+// would have its node take both.
 func (a *allocation) takeSlot(n *node) fleet.Hold {
-	if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {
+	mayTake := func(name string) bool { return !n.oneAtATime() || name == fleet.ControlPlaneSlot }
+	if n.reserved() && mayTake(n.lease.Name) {
 		a.taken = n.lease.Name
 		return fleet.Hold{}
 	}
-	for i, name := range a.spare {
-		if !n.oneAtATime() || name == fleet.ControlPlaneSlot {
-			a.taken, a.spare = name, slices.Delete(a.spare, i, i+1)
-			return fleet.Hold{}
-		}
+	i := slices.Index(a.spare, n.orderedSlot())
+	if i < 0 || !mayTake(a.spare[i]) {
+		i = slices.IndexFunc(a.spare, func(name string) bool { return mayTake(name) && !slices.Contains(a.ordered, name) })
+	}
+	if i >= 0 {
+		a.taken = a.spare[i]
+		a.spare = slices.Delete(a.spare, i, i+1)
+		return fleet.Hold{}
 	}
 	message := "no slot is free"
 	for _, slot := range a.cluster.slots {
@@ -177,6 +183,17 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 		}
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
+}
+
+// orderedSlots returns the slots of all orderedSlot.
+func (c *cluster) orderedSlots() []string {
+	var ordered []string
+	for _, n := range c.nodes {
+		if slot := n.orderedSlot(); slot != "" {
+			ordered = append(ordered, slot)
+		}
+	}
+	return ordered
 }
 
 // spareSlots returns the free slots within the budget, highest first, so that workers

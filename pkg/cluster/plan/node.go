@@ -116,6 +116,15 @@ func (n *node) reserved() bool {
 	return n.lease != nil && n.lease.Holder == fleet.Owner{} && !n.busy()
 }
 
+// orderedSlot returns the slot that the order of a released node names, while its agent has not answered the order
+// and no Lease is seen to be the node's; or an empty string.
+func (n *node) orderedSlot() string {
+	if !n.released() || n.answered || n.lease != nil || n.busy() {
+		return ""
+	}
+	return n.spec.Slot
+}
+
 // endsFormerAttempt reports whether the node has not ended an attempt at an upgrade that its order does
 // not name any more. The order names no slot then, though the node has one.
 func (n *node) endsFormerAttempt() bool {

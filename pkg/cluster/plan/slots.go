@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -134,6 +136,8 @@ func MayKeepSlot(u *v1alpha1.NodeUpgrade, hasAgent bool, slotAnnotation, slot st
 	reason, _ := u.Status.Cause()
 	phase := u.Status.Step.Info().Phase
 	switch {
+	case leftAlone(u):
+		return false
 	case slotAnnotation == slot:
 		return true
 	case u.Spec.Slot == slot && u.Spec.Release.Granted():
@@ -146,6 +150,13 @@ func MayKeepSlot(u *v1alpha1.NodeUpgrade, hasAgent bool, slotAnnotation, slot st
 		return false
 	}
 	return u.Spec.Slot == slot || u.Spec.Slot == ""
+}
+
+// leftAlone reports whether the node is not managed, and its agent knows that and has found nothing of
+// kubectl-upgrade on it: an annotation on its Node is not of an upgrade. Its kubelet may have set that.
+func leftAlone(u *v1alpha1.NodeUpgrade) bool {
+	return u.Generation > 0 && u.Status.ObservedGeneration == u.Generation && !u.Spec.Managed &&
+		meta.IsStatusConditionFalse(u.Status.Conditions, v1alpha1.ConditionManaged)
 }
 
 // UsesSlot reports whether the node's order names the slot, and the node may begin with it or has

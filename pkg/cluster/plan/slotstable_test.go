@@ -198,6 +198,68 @@ func byName(c *cluster, name string) *node {
 	return nil
 }
 
+// TestReleasedNodeKeepsItsSlot checks a plan that sees an order, but not yet the Lease that was reserved for it before:
+// no other node gets that slot, and the node no other one.
+func TestReleasedNodeKeepsItsSlot(t *testing.T) {
+	for name, test := range map[string]struct {
+		observed     int64
+		first, later string
+	}{
+		"its agent has not answered": {1, "slot-0", "slot-1"},
+		"its agent waits for a slot": {2, "slot-1", "slot-0"},
+	} {
+		s := &fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0"}, {Name: "slot-1"}}, Policy: &v1alpha1.UpgradePolicy{}}
+		s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+		for _, node := range []string{"w1", "w2"} {
+			n, u, inventory := signedNode(node, everySign[1], "")
+			if node == "w2" {
+				u.Generation, u.Status.ObservedGeneration, u.Status.Step = 2, test.observed, v1alpha1.StepWaiting
+				u.Spec.Release, u.Spec.Slot = v1alpha1.ReleaseNode, "slot-1"
+			}
+			s.Nodes, s.NodeUpgrades, s.Inventories = append(s.Nodes, n), append(s.NodeUpgrades, u), append(s.Inventories, inventory)
+		}
+		c := newCluster(read(s, time.Now()), nil)
+		a := &allocation{cluster: c, spare: c.spareSlots(), ordered: c.orderedSlots()}
+		for node, want := range map[string]string{"w1": test.first, "w2": test.later} {
+			one := *a
+			one.spare = slices.Clone(a.spare)
+			if node == "w2" {
+				one.takeSlot(byName(c, "w1"))
+			}
+			if hold := one.takeSlot(byName(c, node)); hold.Holds() || one.taken != want {
+				t.Errorf("%s: %s takes %s (%s), want %s", name, node, one.taken, hold.Message, want)
+			}
+		}
+	}
+}
+
+// TestNodeLeftAloneKeepsNoSlot checks that a Lease and an annotation which both name a slot do not make it the slot
+// of a node on which nothing of kubectl-upgrade is.
+func TestNodeLeftAloneKeepsNoSlot(t *testing.T) {
+	for name, test := range map[string]struct {
+		managed  bool
+		observed int64
+		files    metav1.ConditionStatus
+		keeps    bool
+	}{
+		"not managed":                  {false, 2, metav1.ConditionFalse, false},
+		"managed":                      {true, 2, metav1.ConditionFalse, true},
+		"its agent does not know":      {false, 1, metav1.ConditionFalse, true},
+		"its files are on it":          {false, 2, metav1.ConditionTrue, true},
+		"its agent has not reported":   {false, 0, metav1.ConditionFalse, true},
+		"it is not known what it runs": {false, 2, "", true},
+	} {
+		u := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		u.Spec.Managed, u.Status.ObservedGeneration, u.Status.Step = test.managed, test.observed, v1alpha1.StepIdle
+		if test.files != "" {
+			u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionManaged, Status: test.files}}
+		}
+		if got := MayKeepSlot(u, true, "slot-0", "slot-0"); got != test.keeps {
+			t.Errorf("%s: keeps the slot: %v", name, got)
+		}
+	}
+}
+
 // TestControlPlanesByFactsShareOneSlot checks that nodes which run an apiserver or a member of etcd by
 // their own files use one slot, though their Nodes have lost the label.
 func TestControlPlanesByFactsShareOneSlot(t *testing.T) {

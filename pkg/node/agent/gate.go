@@ -139,6 +139,9 @@ func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet
 		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Release, ptr.Deref(now.Upgrade, v1alpha1.UpgradeReference{}).Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}, nil
 	}
+	if now.Slot != o.Spec.Slot {
+		return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("the order names slot %q instead of %q now", now.Slot, o.Spec.Slot)}, nil
+	}
 	return fleet.Hold{}, nil
 }
 

@@ -206,11 +206,15 @@ func TestReleaseFromAnswer(t *testing.T) {
 		"the clock was set back":     {true, -time.Minute, v1alpha1.ReleaseNode, true, false},
 		"an earlier status":          {false, 0, v1alpha1.ReleaseNode, true, false},
 		"an earlier status, changed": {false, 0, v1alpha1.ReleaseNone, true, false},
+		"with another slot":          {true, 0, "", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
 			a.Now = func() time.Time { return now.Add(test.age) }
 			a.answered, a.lastStatus.spec = test.answered, v1alpha1.NodeUpgradeSpec{Release: test.release}
+			if test.release == "" {
+				a.lastStatus.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode, Slot: "slot-1"}
+			}
 			hold, err := a.stillReleased(t.Context(), machine.Observation{Now: now, Spec: v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode}})
 			if (err != nil) != test.reads || hold.Holds() != test.held {
 				t.Errorf("got %+v and error %v", hold, err)

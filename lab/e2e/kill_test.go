@@ -114,14 +114,14 @@ func (k kill) check(t *testing.T, nodes []v1alpha1.NodeRecord) {
 
 // nextStep returns the first of the steps that the node's agent entered after that revision,
 // and the revision with which it reported it. A step that only passes is reported with the
-// one after it.
+// one after it; one that ended the turn may have been reported with that revision, and never again.
 func nextStep(moments []record.Moment, node string, after int64, steps map[v1alpha1.Step]bool) (v1alpha1.Step, int64) {
 	for _, m := range moments {
-		if m.Revision <= after || m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
+		if m.Revision < after || m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
 			continue
 		}
 		var upgrade v1alpha1.NodeUpgrade
-		if record.Convert(m, &upgrade) != nil {
+		if record.Convert(m, &upgrade) != nil || m.Revision == after && upgrade.Status.Step != v1alpha1.StepIdle {
 			continue
 		}
 		if i := slices.IndexFunc(upgrade.Status.Steps, func(s v1alpha1.StepTime) bool {

@@ -272,7 +272,7 @@ func (c *planChecker) checkReason(n plan.NodePlan) {
 	if untouched && n.Slot != "" || n.Slot != "" && !n.Managed {
 		c.Fatalf("%s begins, and is not managed (%s)", n.Name, n.Reason)
 	}
-	waits := n.Decision != plan.Done && !(n.Decision == plan.Go && n.Began)
+	waits := n.Decision != plan.Done && (n.Decision != plan.Go || !n.Began)
 	if present, admitted := n.Admission(); present != (waits || untouched) || admitted != (n.Decision == plan.Go) {
 		c.Fatalf("promise 8: %s is %s, but its condition Admitted has present %t, admitted %t", n.Name, n.Decision, present, admitted)
 	}

@@ -142,7 +142,7 @@ func (n NodePlan) Admission() (present, admitted bool) {
 	case v1alpha1.ReasonUnmanaged, v1alpha1.ReasonObserved, v1alpha1.ReasonPolicyMissing:
 		return true, n.Decision == Go
 	}
-	return n.Decision != Done && !(n.Decision == Go && n.Began), n.Decision == Go
+	return n.Decision != Done && (n.Decision != Go || !n.Began), n.Decision == Go
 }
 
 // Decide returns what every node may do at now, and what to write for that. Its running

@@ -37,7 +37,7 @@ type lastingReason struct {
 	since  time.Time
 }
 
-// unlimited is for releases, of which the budget allows so many.
+// unlimited is the limit for releases: the budget limits how many there are.
 var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
 
 // due reports whether the node's reason is to be written now, as far as it has lasted and the limit allows it.
@@ -84,8 +84,8 @@ func (r *reasons) written(node string) {
 }
 
 // mayPass reports whether the reason that a node waits for, or its release, may pass before it has to be written.
-// That an agent has not answered is written at once, as is the end of that, and of a release that was written:
-// what was planned since is planned by the condition.
+// Three changes are written at once, because the next plan reads them from the condition: an agent has not answered,
+// it answers again, and a release that was written has ended.
 func mayPass(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
 	for _, part := range []v1alpha1.NodeUpgradeStatus{stored, wanted} {
 		admitted := meta.FindStatusCondition(part.Conditions, v1alpha1.ConditionAdmitted)

@@ -24,7 +24,7 @@ type allocation struct {
 	lostCount   int      // of these, not coming back
 	backed      []int    // by webhook: nodes in service that have a ready backend
 	spare       []string // names of free slots, highest first
-	ordered     []string // of these, those that an order names: the Lease of its node's slot is not seen yet
+	ordered     []string // of these, those that orderedSlot returns for a node
 	taken       string   // the slot of the node that was released last
 	missing     bool     // a node waits only for a preflight report
 	nextCount   int      // nodes that wait only for room in the budget, and go next
@@ -185,7 +185,7 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
 }
 
-// orderedSlots returns the slots of all orderedSlot.
+// orderedSlots returns the slots that orderedSlot returns for the nodes.
 func (c *cluster) orderedSlots() []string {
 	var ordered []string
 	for _, n := range c.nodes {

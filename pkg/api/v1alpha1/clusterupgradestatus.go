@@ -22,6 +22,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.triggerTime) && self.triggerTime == oldSelf.triggerTime)",message="is set once",fieldPath=".triggerTime"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.images) == has(oldSelf.images) && (!has(self.images) || self.images == oldSelf.images))",message="are fixed at the trigger",fieldPath=".images"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",message="is set once",fieldPath=".outcome"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.beginTime) || (has(self.beginTime) && self.beginTime == oldSelf.beginTime)",message="is set once",fieldPath=".beginTime"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.completionTime) || (has(self.completionTime) && self.completionTime == oldSelf.completionTime)",message="is set once",fieldPath=".completionTime"
 type ClusterUpgradeStatus struct {
 	// ObservedGeneration is the generation that this status is about; -1 before
@@ -36,6 +37,11 @@ type ClusterUpgradeStatus struct {
 	// TriggerTime is when the upgrade became active and its images were fixed.
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
+
+	// BeginTime is when the coordinator noticed that the first node had passed its last
+	// check, or had run kubeadm, in a turn for which the coordinator had released it.
+	// +optional
+	BeginTime *metav1.Time `json:"beginTime,omitempty"`
 
 	// CompletionTime is when it ended.
 	// +optional

@@ -31,6 +31,7 @@ type cluster struct {
 	// apiServers and etcd are the pods of the snapshot, which a prediction changes as
 	// nodes return. etcd has no pods on workers.
 	apiServers, etcd []fleet.StaticPod
+	begun            bool       // by the upgrade's status; see begin.go
 	snapshotTaken    bool       // etcd has a snapshot for the target, or needs none
 	held             fleet.Hold // the hold of people on the whole upgrade
 	gates            []v1alpha1.Gate
@@ -60,6 +61,7 @@ func newCluster(r *reading, t *target) *cluster {
 	c.placeNodes(strategy)
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
+	c.begun = t.noteBegin(c.nodes, c.now)
 	c.snapshotTaken = c.adoptEtcdSnapshot()
 	c.webhooks = c.readWebhooks()
 	c.checks = c.readChecks()

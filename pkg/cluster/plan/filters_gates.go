@@ -65,12 +65,6 @@ func (s *survey) gatePoints(n *node) []v1alpha1.GatePoint {
 // hasSlot reports whether the node has taken its slot.
 func (n *node) hasSlot() bool { return n.tookSlot || n.holdsLease() || n.marked() }
 
-// hadSlot reports whether the node has, or had, a slot in this upgrade.
-func (t *target) hadSlot(n *node) bool {
-	return n.hasSlot() || t.isFor(n.status.Upgrade) &&
-		slices.ContainsFunc(n.status.Steps, func(s v1alpha1.StepTime) bool { return s.Step == v1alpha1.StepUnlocking })
-}
-
 // gateHold returns the hold of a gate that is not open.
 func (c *cluster) gateHold(name string) fleet.Hold {
 	status := c.reading.snapshot.Policy.GateStatus(name)

@@ -44,7 +44,7 @@ func (c *cluster) retries(n *node) bool {
 func othersNotStaged(s *survey, _ *node) fleet.Hold {
 	to := s.cluster.target.to
 	switch {
-	case s.begun || s.unprepared == nil:
+	case s.begun || s.unprepared == nil || s.cluster.target.reboot:
 		return fleet.Hold{}
 	case s.stageError != nil:
 		n, what, cause := s.stageError, "staged", s.stageError.cause

@@ -238,6 +238,7 @@ func passBegan(n *node, now time.Time) time.Time {
 func (p *prediction) after(begun []work, now time.Time) *cluster {
 	c := p.cluster.copied()
 	c.now, c.held = now, c.target.peopleHold(now)
+	c.begun = c.begun || len(begun) > 0
 	for _, w := range begun {
 		c.nodes[p.cluster.index(w.place)] = w.node
 		c.setSlot(*w.lease)

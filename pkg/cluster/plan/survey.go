@@ -3,7 +3,7 @@ package plan
 // survey summarizes all nodes of the cluster, before any node is released.
 type survey struct {
 	cluster          *cluster
-	begun            bool    // a node has begun this upgrade
+	begun            bool    // a node has begun this upgrade, or is about to
 	tookSlot         bool    // a node has taken a slot in this upgrade
 	componentsLeft   bool    // control planes are not all at the version yet
 	pass1            bool    // the same, where kubeadm brings all of them to it before any kubelet
@@ -28,7 +28,7 @@ type survey struct {
 
 // newSurvey surveys the nodes in upgrade order.
 func newSurvey(c *cluster) *survey {
-	s := &survey{cluster: c, ahead: make([]*node, len(c.groups))}
+	s := &survey{cluster: c, begun: c.begun, tookSlot: c.begun, ahead: make([]*node, len(c.groups))}
 	failures := 0
 	for _, n := range c.nodes {
 		busy := n.busy()
@@ -46,8 +46,8 @@ func newSurvey(c *cluster) *survey {
 		if !n.ControlPlane && (n.failed() && !c.abortsAttempt(n) || c.isLost(n) || c.relapsed(n)) {
 			failures++
 		}
-		s.begun = s.begun || busy || n.lease != nil || n.ControlPlane && n.kubeadmDone
-		s.tookSlot = s.tookSlot || c.target != nil && c.target.hadSlot(n)
+		s.begun = s.begun || c.target.ordered(n)
+		s.tookSlot = s.tookSlot || c.target.beganOn(n)
 		s.componentsLeft = s.componentsLeft || n.ControlPlane && !n.kubeadmDone
 		if s.ahead[n.group] == nil && c.holdsUpGroups(n, busy) {
 			s.ahead[n.group] = n
@@ -62,9 +62,6 @@ func newSurvey(c *cluster) *survey {
 	s.oldAPIServer = c.findOldAPIServer()
 	s.componentsLeft = s.componentsLeft || s.oldAPIServer != ""
 	s.pass1 = s.componentsLeft && (c.target == nil || !c.target.byRequest)
-	if c.target != nil && c.target.forLateNodes {
-		s.begun, s.tookSlot = true, true
-	}
 	s.first = c.firstControlPlane()
 	s.snapshotNode = s.chooseEtcdSnapshotNode()
 	return s

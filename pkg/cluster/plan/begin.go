@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// That an upgrade has begun opens something for every node: the gates at Upgrade and the hooks before it
+// do not count any more, and nodes do not wait for each other's images. So no node may say that of itself,
+// nor any Lease: the upgrade's status does, and orders, both of which the coordinator alone writes. What a
+// node reports counts in the turn for which the coordinator has released it, as these gates were open and
+// these hooks had run then.
+
+// ordered reports whether the node's order names this upgrade and a slot: the coordinator has released it, and
+// its turn has not ended.
+func (t *target) ordered(n *node) bool { return t.isFor(n.spec.Upgrade) && n.spec.Slot != "" }
+
+// beganOn reports whether the node has taken the slot for which it was released, or had taken it and has
+// ended its turn. After its release is withdrawn the Lease has to say so, too: a node that had not taken its
+// slot by then cannot.
+func (t *target) beganOn(n *node) bool {
+	return t.ordered(n) && (n.released() && (n.tookSlot || t.endedTurn(n)) || n.tookSlot && n.holdsLease())
+}
+
+// endedTurn reports whether the node has freed a slot in this upgrade after it was done, as it reports.
+func (t *target) endedTurn(n *node) bool {
+	return t.isFor(n.status.Upgrade) &&
+		slices.ContainsFunc(n.status.Steps, func(s v1alpha1.StepTime) bool { return s.Step == v1alpha1.StepUnlocking })
+}
+
+// noteBegin notes in the upgrade's status that it has begun, once a node may not abort its attempt any more, and
+// reports whether it has. Late nodes come after that.
+func (t *target) noteBegin(nodes []*node, now time.Time) bool {
+	if t == nil || t.forLateNodes || t.Status.BeginTime != nil {
+		return t != nil
+	}
+	for _, n := range nodes {
+		if t.beganOn(n) && (n.mustFinish() || t.endedTurn(n)) {
+			t.Status.BeginTime = wholeSecond(now)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,292 @@
+package plan_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// word is what a node says of itself, or what an edited Lease says of it.
+type word struct {
+	fields []string // as the page names them
+	// decides is what it decides for other nodes, for people. Only holds may stand there.
+	decides string
+	lies    []func(*lied)
+}
+
+// lied is the cluster in which node liar lies, in each plan anew.
+type lied struct {
+	*script
+	liar   *fleet.Node
+	status *v1alpha1.NodeUpgradeStatus
+}
+
+func lie(change func(*v1alpha1.NodeUpgradeStatus)) func(*lied) {
+	return func(l *lied) { change(l.status) }
+}
+
+func steps(of ...v1alpha1.Step) func(*lied) {
+	var lies []v1alpha1.StepTime
+	at := time.Date(2026, 11, 18, 11, 0, 0, 0, time.UTC)
+	for i, step := range of {
+		end := metav1.NewMicroTime(at.Add(time.Duration(i+1) * time.Second))
+		lies = append(lies, v1alpha1.StepTime{Step: step, StartTime: metav1.NewMicroTime(end.Add(-time.Second)), EndTime: &end})
+	}
+	return lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Steps = lies })
+}
+
+func anyStepLies() (lies []func(*lied)) {
+	for _, step := range append(slices.Clone(v1alpha1.Steps), v1alpha1.StepInfo{Step: ""}, v1alpha1.StepInfo{Step: "Later"}) {
+		lies = append(lies, lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Step, s.Upgrade = step.Step, reference("u") }))
+	}
+	return lies
+}
+
+func versionLies(field func(*v1alpha1.NodeUpgradeStatus) *string) (lies []func(*lied)) {
+	for _, v := range []string{"", "v1.33.0", "v1.34.3", "v1.34.4", "v1.40.0", "none"} {
+		lies = append(lies, lie(func(s *v1alpha1.NodeUpgradeStatus) { *field(s) = v }))
+	}
+	return lies
+}
+
+// causeLies are one reason for each set of flags, no condition, and a node that was given back.
+func causeLies() (lies []func(*lied)) {
+	seen := map[v1alpha1.ReasonInfo]bool{}
+	for _, info := range v1alpha1.Reasons {
+		reason := info.Reason
+		if info.Reason, info.Meaning, info.Ends = "", "", ""; !seen[info] {
+			lies = append(lies, lie(func(s *v1alpha1.NodeUpgradeStatus) { setCause(s, reason, "a lie") }))
+		}
+		seen[info] = true
+	}
+	return append(lies, lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Conditions = nil }), lie(func(s *v1alpha1.NodeUpgradeStatus) {
+		setCause(s, v1alpha1.ReasonUpToDate, "")
+		s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionManaged, Status: metav1.ConditionFalse})
+	}))
+}
+
+// words are all that a worker's agent and kubelet say, and what edited Leases say of it. A new field of
+// NodeUpgrade.status needs a row: what it decides, and its lies.
+func words() []word {
+	soon, later := metav1.NewTime(time.Date(2026, 11, 18, 12, 1, 0, 0, time.UTC)), metav1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	return []word{
+		{[]string{"step"}, "counts towards the budget; holds all after a failure, and until the node is back in service", anyStepLies()},
+		{[]string{"conditions", "retry.time"}, "hold all while the node retries or cannot stage, write or answer", append(causeLies(),
+			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Retry.Time = &soon }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Retry.Time, s.Step = &later, v1alpha1.StepWaiting }))},
+		{[]string{"versions.staged", "versions.pulled"}, "hold all until the first node begins", slices.Concat(
+			versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Staged }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Pulled }))},
+		{[]string{"upgrade", "retry.attempts", "reboot.fromBootID"}, "hold later upgrades", []func(*lied){
+			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Upgrade = reference("u") }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Upgrade = nil }),
+			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Upgrade = reference("other") }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Retry.Attempts = 7 }),
+			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.FromBootID = "former" }),
+		}},
+		{[]string{"steps"}, "lengthen what others are expected to take, never below the median of other nodes", []func(*lied){
+			steps(v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepUnlocking), steps(v1alpha1.StepUnlocking), steps(v1alpha1.StepStaging),
+			steps(v1alpha1.StepLocking, v1alpha1.StepChecking, v1alpha1.StepUnlocking), steps(v1alpha1.StepLocking, v1alpha1.StepRestarting, v1alpha1.StepUnlocking),
+			steps(v1alpha1.StepLocking, v1alpha1.StepRebooting, v1alpha1.StepUnlocking, v1alpha1.StepLocking), steps(),
+			func(l *lied) { // all of a turn that has ended
+				l.status.Upgrade, l.status.Step, l.status.Retry.Attempts = reference("u"), v1alpha1.StepUnlocking, 1
+				steps(v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepUnlocking)(l)
+			},
+			func(l *lied) {
+				l.status.Upgrade, l.status.Step, l.status.Slot, l.liar.SlotAnnotation = reference("u"), v1alpha1.StepRebooting, "slot-0", "slot-0"
+			},
+		}},
+		{[]string{"unsupported"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Unsupported = "a lie" })}},
+		{[]string{"reboot.required", "reboot.reason"}, "an automatic Reboot is created, for this node", []func(*lied){
+			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.Required, s.Reboot.Reason = true, "a lie" }),
+		}},
+		{
+			[]string{
+				"observedGeneration", "stepStartTime", "stepEndTime", "holdEndTime", "versions.kubelet", "versions.controlPlane", "versions.kubeadm", "versions.nextBoot", "versions.from", "slot", "retry.failures",
+				"reboot.fromSoftReboots", "method", "methodMessage", "etcdSnapshot", "attachedVolumes", "kubeadmLog", "kubeletLog", "agentVersion",
+			}, "nothing", slices.Concat(
+				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubelet }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.ControlPlane }),
+				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubeadm }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.NextBoot }),
+				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.From }), []func(*lied){
+					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.ObservedGeneration = 99 }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.ObservedGeneration = -1 }),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.StepStartTime, s.StepEndTime, s.HoldEndTime = &soon, &later, &soon }),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Slot, s.Retry.Failures, s.Reboot.FromSoftReboots = "slot-0", 9, 9 }),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Method, s.MethodMessage = v1alpha1.MethodRestart, "a lie" }),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "cp1", Path: "/a", CreationTime: soon}
+					}),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.AttachedVolumes, s.KubeadmLog, s.KubeletLog, s.AgentVersion = []string{"a"}, "a", "a", "v9"
+					}),
+				}),
+		},
+		{[]string{"the Node's version, state and labels"}, "count towards the budget, order nodes, name one version that a Rollback blocks; another minor holds all", []func(*lied){
+			func(l *lied) { l.liar.Kubelet = "v1.34.4" }, func(l *lied) { l.liar.Kubelet = "v1.33.1" }, func(l *lied) { l.liar.Kubelet = "v1.34.9" }, func(l *lied) { l.liar.Kubelet = "" },
+			func(l *lied) { l.liar.Ready, l.liar.NotReadySince = false, &soon.Time }, func(l *lied) { l.liar.Ready = true }, func(l *lied) { l.liar.BootID = "another" },
+			func(l *lied) { l.liar.SlotAnnotation = "slot-0" }, func(l *lied) { l.liar.SlotAnnotation = "slot-1" }, func(l *lied) { l.liar.Cordoned = true },
+			func(l *lied) { l.liar.Architecture = "riscv64" }, func(l *lied) { l.liar.OS = "windows" }, func(l *lied) { l.liar.Labels = map[string]string{} },
+		}},
+		{[]string{"mirror pods, inventory"}, "hold all, by another version or a control plane without its label", []func(*lied){
+			func(l *lied) {
+				l.report(l.liar, []string{"kube-apiserver", "etcd"})
+				l.status.Versions.Kubeadm, l.status.Versions.ControlPlane = "v1.34.4", "v1.34.4"
+			},
+			func(l *lied) { l.forge("v1.34.4") }, func(l *lied) { l.forge("v1.34.3") }, func(l *lied) { l.forge("v1.35.0") }, func(l *lied) { l.forge("v1.33.0") },
+		}},
+		{[]string{"a Lease that was edited"}, "counts towards the budget", []func(*lied){
+			func(l *lied) { *l.slot("slot-0") = fleet.Slot{Name: "slot-0", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()} },
+			func(l *lied) { l.slot("slot-0").ReservedFor = l.liar.Owner() },
+			func(l *lied) { *l.slot("slot-7") = fleet.Slot{Name: "slot-7", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()} },
+		}},
+	}
+}
+
+// forge has the liar's kubelet create pods that look like a control plane's.
+func (l *lied) forge(version string) {
+	named := func(pod fleet.StaticPod) bool { return pod.Node == l.liar.Name }
+	l.APIServers = append(slices.DeleteFunc(l.APIServers, named), fleet.StaticPod{Node: l.liar.Name, Version: version, Ready: true})
+	l.Etcd = append(slices.DeleteFunc(l.Etcd, named), fleet.StaticPod{Node: l.liar.Name, Ready: true})
+}
+
+// lieStories are clusters in which w2 lies, or is not there. Nothing may begin, or not everything.
+var lieStories = map[string]string{
+	"a gate is closed":           "gate backup at=Upgrade\nanswer backup Closed too_old",
+	"a gate of nodes is closed":  "gate alerts at=Node\nanswer alerts Closed firing",
+	"a hook runs":                "hook prepare BeforeUpgrade timeout=3000\njobs prepare hangs",
+	"a hook failed":              "hook prepare BeforeUpgrade\njobs prepare fails",
+	"an image is not staged":     "hangs w3",
+	"checks block":               "finding block etcd-quorum etcd_is_ill",
+	"the window is short":        "schedule always 2026-01-01T00:00:00Z 2026-01-01T12:14:00Z rule=FREQ=DAILY\ntook w1 40m\ntook w3 40m\ntook w4 40m\ntook w2 40m",
+	"the upgrade is suspended":   "set u suspend=true",
+	"an approval is missing":     "upgrade v v1.34.4 approval\nremove u",
+	"nothing holds":              "",
+	"others go first, by groups": "upgrade v v1.34.4 groups=a,b\nremove u",
+	"control planes are done":    "tick 20\ngate late at=Upgrade,Node\nanswer late Closed no",
+}
+
+// playLies plays a story, in which w2 tells this lie in each plan, or was deleted. It returns the other nodes
+// that began, and the upgrades that ended.
+func playLies(t *testing.T, story string, lies func(*lied), gone bool) (began map[string]bool) {
+	t.Helper()
+	s := &script{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))}
+	began = map[string]bool{}
+	var out strings.Builder
+	text := "node cp1 v1.34.3 control-plane\nnode w1 v1.34.3 pool=a\nnode w2 v1.34.3 pool=a\nnode w3 v1.34.3 pool=b\nnode w4 v1.34.3 pool=b\nsource v1.34.4\n" +
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY\nupgrade u v1.34.4 max=2\n" + story
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if err := s.run(&out, strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if gone {
+		if err := s.run(&out, []string{"delete", "w2"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 7 {
+		if lies != nil {
+			s.hung["w2"] = true
+			w2 := s.node("w2")
+			lies(&lied{s, w2, &s.nodeUpgrade("w2", w2.UID).Status})
+		}
+		p := s.step()
+		for _, n := range p.Nodes {
+			if n.Name != "w2" && n.Decision == plan.Go {
+				began[n.Name] = true
+			}
+		}
+		for _, u := range p.Statuses {
+			if u.Status.Outcome != "" {
+				began["the end of "+u.Name] = true
+			}
+		}
+	}
+	return began
+}
+
+// TestNoWordOfOneNodeOpens lets a worker lie in each field: nothing may begin on another node, nor end, that
+// does neither begin if it tells the truth nor if it is not there.
+func TestNoWordOfOneNodeOpens(t *testing.T) {
+	for name, story := range lieStories {
+		t.Run(name, func(t *testing.T) {
+			truth, without := playLies(t, story, nil, false), playLies(t, story, nil, true)
+			for _, w := range words() {
+				for i, lies := range w.lies {
+					for what := range playLies(t, story, lies, false) {
+						if !truth[what] && !without[what] {
+							t.Errorf("lie %d in %v opens %s", i, w.fields, what)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestEveryWordHasARow fails if NodeUpgrade.status has a field that the table lacks, and writes the table into
+// docs/security.md.
+func TestEveryWordHasARow(t *testing.T) {
+	var rows strings.Builder
+	named := map[string]bool{}
+	for _, w := range words() {
+		quoted := make([]string, len(w.fields))
+		for i, field := range w.fields {
+			named[field] = true
+			if quoted[i] = field; !strings.Contains(field, " ") {
+				quoted[i] = "`" + field + "`"
+			}
+		}
+		fmt.Fprintf(&rows, "| %s | %s |\n", strings.Join(quoted, ", "), w.decides)
+		if len(w.lies) == 0 {
+			t.Errorf("%v has no lies", w.fields)
+		}
+	}
+	for _, field := range statusFields(reflect.TypeFor[v1alpha1.NodeUpgradeStatus](), "") {
+		if !named[field] {
+			t.Errorf("status.%s has no row", field)
+		}
+	}
+	writeTable(t, "../../../docs/security.md", "| what a node says | decides for others |\n| --- | --- |\n"+rows.String())
+}
+
+// statusFields returns the names of a struct's fields in JSON, and of those in its own structs.
+func statusFields(of reflect.Type, prefix string) (names []string) {
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if kind := of.Field(i).Type; kind.Kind() == reflect.Struct {
+			names = append(names, statusFields(kind, prefix+name+".")...)
+		} else {
+			names = append(names, prefix+name)
+		}
+	}
+	return names
+}
+
+// writeTable compares the page's table with this one, or writes it with -update.
+func writeTable(t *testing.T, page, table string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- go test ./pkg/cluster/plan -update -->\n\n", "\n<!-- end -->"
+	before, rest, found := strings.Cut(string(text), begin)
+	was, after, found2 := strings.Cut(rest, end)
+	switch {
+	case !found || !found2:
+		t.Fatalf("%s lacks the marks of the table", page)
+	case was == table:
+	case *update:
+		if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is out of date: go test ./pkg/cluster/plan -update", page)
+	}
+}

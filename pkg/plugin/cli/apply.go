@@ -243,7 +243,11 @@ func (p proposal) hasWork() bool {
 
 // refusal returns why the upgrade is not begun.
 func (p proposal) refusal() error {
-	if err := request.RefuseDowngrade(p.shot.Snapshot, p.upgrade, p.shot.TakenAt); err != nil || !p.hasWork() {
+	if err := request.RefuseDowngrade(p.shot.Snapshot, p.upgrade, p.shot.TakenAt); err != nil {
+		return err
+	}
+	if !p.hasWork() {
+		_, err := request.Idle(p.decided, p.upgrade)
 		return err
 	}
 	return request.Refuse(p.supposed, p.decided, p.upgrade)
@@ -259,8 +263,9 @@ func (a *apply) propose(ctx context.Context, p proposal, in *time.Location) erro
 		return err
 	}
 	if !p.hasWork() {
-		fmt.Fprintf(a.ErrOut, "Nothing to do: every node is at %s.\n", p.upgrade.Spec.Version)
-		return nil
+		why, err := request.Idle(p.decided, p.upgrade)
+		fmt.Fprintf(a.ErrOut, "Nothing to do: %s.\n", why)
+		return err
 	}
 	if a.mode != dryRunNone {
 		return nil

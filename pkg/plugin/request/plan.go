@@ -75,6 +75,26 @@ func ReuseFindings(s *fleet.Snapshot, at time.Time) bool {
 // it: so no node takes it for the one that it is at work for.
 const supposed = "(supposed)"
 
+// creationOf returns when an upgrade that is created at an instant of the user's clock seems to be created in the
+// cluster, whose clocks may be ahead: after all others were created or have ended.
+func creationOf(s fleet.Snapshot, at time.Time) time.Time {
+	note := func(last *metav1.Time) {
+		if last != nil && !last.Time.Before(at) {
+			at = last.Add(time.Second)
+		}
+	}
+	for i := range s.Upgrades {
+		note(&s.Upgrades[i].CreationTimestamp)
+		note(s.Upgrades[i].Status.CompletionTime)
+	}
+	if s.Policy != nil {
+		for i := range s.Policy.Status.Ran {
+			note(s.Policy.Status.Ran[i].SinceTime)
+		}
+	}
+	return at
+}
+
 // supposedUpgrade returns u as if it had been created at that instant.
 func supposedUpgrade(u *v1alpha1.ClusterUpgrade, at time.Time) v1alpha1.ClusterUpgrade {
 	one := *u.DeepCopy()
@@ -93,7 +113,7 @@ func Suppose(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) fleet.S
 		s = reached(s, first)
 	}
 	s.Upgrades = slices.DeleteFunc(slices.Clone(s.Upgrades), func(u v1alpha1.ClusterUpgrade) bool { return u.Status.Outcome == "" })
-	s.Upgrades = append(s.Upgrades, supposedUpgrade(u, at))
+	s.Upgrades = append(s.Upgrades, supposedUpgrade(u, creationOf(s, at)))
 	s.Source = presumed(s)
 	return s
 }
@@ -171,13 +191,7 @@ func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []
 	s = withoutTaken(s, u)
 	uid := u.UID
 	if uid == "" {
-		created := at
-		for _, one := range s.Upgrades { // the API server's clock may be ahead of the user's
-			if last := one.CreationTimestamp.Time; !last.Before(created) {
-				created = last.Add(time.Second)
-			}
-		}
-		s.Upgrades = append(slices.Clone(s.Upgrades), supposedUpgrade(u, created))
+		s.Upgrades = append(slices.Clone(s.Upgrades), supposedUpgrade(u, creationOf(s, at)))
 		uid = supposed
 	}
 	for {

@@ -30,6 +30,43 @@ func Refuse(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrade) err
 	)
 }
 
+// Idle returns what makes it true that there is nothing to do, if the plan has no work. Or it returns why that is
+// not so: a Rollback of nodes that are left out does not do what was asked.
+func Idle(decided plan.Plan, u *v1alpha1.ClusterUpgrade) (why string, err error) {
+	to, err := version.Parse(u.Spec.Version)
+	if err == nil && isRollback(u) {
+		err = refuseLeftOut(decided, to)
+	}
+	if err != nil {
+		return "", err
+	}
+	why, newer := "every node", ""
+	var out []string
+	for _, n := range decided.Nodes {
+		switch {
+		case n.From == to.String():
+		case n.Reason == v1alpha1.ReasonUpToDate:
+			newer = " or newer"
+		default:
+			out = append(out, fmt.Sprintf("%s (%s, %s)", n.Name, n.From, n.Reason))
+		}
+	}
+	if len(out) > 0 {
+		why += " that is not left out"
+	}
+	why += fmt.Sprintf(" is at %s%s", to, newer)
+	if more := len(out) - mostNamed; more > 0 {
+		out = append(out[:mostNamed], fmt.Sprintf("%d more", more))
+	}
+	if len(out) > 0 {
+		why += "; left out: " + strings.Join(out, ", ")
+	}
+	return why, nil
+}
+
+// mostNamed is how many nodes a sentence names.
+const mostNamed = 5
+
 // refuseStep refuses a step that Kubernetes does not allow.
 func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(u.Spec.Version)

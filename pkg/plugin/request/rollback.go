@@ -178,7 +178,7 @@ func (r Upgrade) former(s fleet.Snapshot, at time.Time) (to version.Version, not
 			return to, "", err
 		}
 	}
-	from, err := r.Back.runs(s)
+	from, err := r.Back.newest(s)
 	if err != nil {
 		return to, "", err
 	}
@@ -195,30 +195,26 @@ func (r Upgrade) former(s fleet.Snapshot, at time.Time) (to version.Version, not
 	return to, "", fmt.Errorf("no patch of %s before %s is known that this cluster ran or the source offers: say which, as in --to %s.0", from.Line(), from, from.Line())
 }
 
-// runs returns the version that all nodes run which are to be taken back.
-func (b Back) runs(s fleet.Snapshot) (from version.Version, err error) {
-	numbers := map[string]int{}
+// newest returns the newest version that the nodes run which are to be taken back: in the middle of an
+// upgrade some run an older one. Of all nodes, those that a person abandoned do not count.
+func (b Back) newest(s fleet.Snapshot) (from version.Version, err error) {
 	for _, n := range managedNodes(s) {
-		if v, err := version.Parse(n.Kubelet); err == nil && (len(b.Nodes) == 0 || slices.Contains(b.Nodes, n.Name)) {
-			numbers[v.String()]++
+		abandoned := slices.ContainsFunc(s.NodeUpgrades, func(u v1alpha1.NodeUpgrade) bool { return u.Name == n.Name && u.Abandoned != nil })
+		meant := len(b.Nodes) == 0 && !abandoned || slices.Contains(b.Nodes, n.Name)
+		if v, err := version.Parse(n.Kubelet); err == nil && meant && from.Less(v) {
 			from = v
 		}
 	}
-	var texts []string
-	for text, number := range numbers {
-		texts = append(texts, fmt.Sprintf("%s (%d)", text, number))
+	switch {
+	case from == version.Version{}:
+		return from, errors.New("no managed node reports its kubelet's version: say with --to to which version they are taken back")
+	case from.Patch == 0:
+		return from, fmt.Errorf("%s is the first patch of its minor, and a kubelet is taken back within its minor only", from)
 	}
-	switch len(numbers) {
-	case 0:
-		return from, errors.New("no managed node reports its kubelet's version: say to which version, as in --to v1.34.3")
-	case 1:
-		return from, nil
-	}
-	slices.Sort(texts)
-	return from, fmt.Errorf("the nodes run different versions, %s: say to which version they are taken back, as in --to v1.34.3", strings.Join(texts, ", "))
+	return from, nil
 }
 
-// ranVersions returns the versions that the cluster ran.
+// ranVersions returns the versions that the cluster ran, or still runs on some nodes.
 func ranVersions(s fleet.Snapshot) (list []string) {
 	if s.Policy != nil {
 		for _, one := range s.Policy.Status.Ran {
@@ -230,6 +226,9 @@ func ranVersions(s fleet.Snapshot) (list []string) {
 		if record.Outcome == v1alpha1.OutcomeSucceeded {
 			list = append(list, record.Version)
 		}
+	}
+	for _, n := range managedNodes(s) {
+		list = append(list, n.Kubelet)
 	}
 	return list
 }
@@ -255,6 +254,17 @@ func isNamed(s fleet.Snapshot, text string) bool {
 		return one.Version == text && one.Outcome == v1alpha1.OutcomeSucceeded && len(one.Digests) > 0
 	})
 	return ran || recorded || offeredToAll(s, text) || s.Source.Problem.Reason == v1alpha1.ReasonSourceUnavailable
+}
+
+// refuseLeftOut refuses a Rollback if all nodes that it would take back are left out.
+func refuseLeftOut(decided plan.Plan, to version.Version) error {
+	for _, n := range decided.Nodes {
+		runs, err := version.Parse(n.From)
+		if asked := n.Reason != v1alpha1.ReasonNotSelected && n.Reason != v1alpha1.ReasonUnmanaged; err == nil && asked && runs.SameLine(to) && to.Less(runs) {
+			return fmt.Errorf("no node can be taken back to %s now: node %s runs %s and is left out: %s: %s", to, n.Name, runs, n.Reason, n.Message)
+		}
+	}
+	return nil
 }
 
 // TakesBack returns the unfinished upgrades that a Rollback ends, as they bring what it takes back.

@@ -45,6 +45,18 @@ func labeled(key, value string) func(*fleet.Snapshot) {
 	return func(s *fleet.Snapshot) { s.Nodes[1].Labels[key] = value }
 }
 
+// left sets what w-1 runs, which a person has abandoned.
+func left(version string) func(*fleet.Snapshot) {
+	return func(s *fleet.Snapshot) {
+		running(version)(s)
+		s.NodeUpgrades[1].Abandoned = &v1alpha1.Abandoned{Reason: "off"}
+	}
+}
+
+func completed(at time.Time) func(*v1alpha1.ClusterUpgrade) {
+	return func(u *v1alpha1.ClusterUpgrade) { u.Status.CompletionTime = &metav1.Time{Time: at} }
+}
+
 func takingBack(nodes ...string) func(*v1alpha1.ClusterUpgrade) {
 	return func(u *v1alpha1.ClusterUpgrade) {
 		u.Spec.Type, u.Spec.Version, u.Spec.Reason = v1alpha1.TypeRollback, strings.TrimPrefix(u.Name, "rollback-"), "it crashes"
@@ -84,7 +96,16 @@ func TestRollback(t *testing.T) {
 		"of records, but no longer offered": {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{FromVersion: "v1.34.1"}}, "v1.34.0")), back(), "The newest patch before v1.34.4 that the source offers is v1.34.0. | creates rollback-v1.34.0"},
 		"of the source":                     {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{}, "v1.34.1", "v1.34.0", "v1.34.2-rc.0", "v1.33.9")), back(), "The newest patch before v1.34.4 that the source offers is v1.34.1. | creates rollback-v1.34.1"},
 		"nothing is known":                  {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{})), back(), "error: no patch of v1.34 before v1.34.4 is known that this cluster ran or the source offers: say which, as in --to v1.34.0"},
-		"different versions":                {altered(ranBefore(), running("v1.34.3")), back(), "error: the nodes run different versions, v1.34.3 (1), v1.34.4 (1): say to which version they are taken back, as in --to v1.34.3"},
+		"different versions":                {altered(ranBefore(), running("v1.34.3")), back(), newest + "creates rollback-v1.34.3"},
+		"in the middle of an upgrade":       {altered(ranBefore(upgrade("v1.34.4", triggered)), running("v1.34.1")), back(), newest + "creates rollback-v1.34.3, ends v1.34.4"},
+		"in the middle of the first one":    {altered(altered(ranBefore(upgrade("v1.34.4", triggered)), forgetRan(v1alpha1.UpgradeRecord{}, "v1.34.0", "v1.34.1")), running("v1.34.0")), back(), "The newest patch before v1.34.4 that this cluster ran is v1.34.0. | creates rollback-v1.34.0, ends v1.34.4"},
+		"in the middle of a minor":          {altered(ranBefore(upgrade("v1.35.4", triggered)), running("v1.35.4")), back(), "The newest patch before v1.35.4 that the source offers is v1.35.0. | creates rollback-v1.35.0, ends v1.35.4"},
+		"in the middle of a minor's first":  {altered(ranBefore(upgrade("v1.35.0", triggered)), running("v1.35.0")), back(), "error: v1.35.0 is the first patch of its minor, and a kubelet is taken back within its minor only"},
+		"no version is known":               {altered(altered(ranBefore(), running("?")), func(s *fleet.Snapshot) { s.Nodes[0].Kubelet = "?" }), back(), "error: no managed node reports its kubelet's version: say with --to to which version they are taken back"},
+		"what has just succeeded":           {ranBefore(upgrade("v1.34.4", ended(v1alpha1.OutcomeSucceeded), completed(now))), back(), newest + "creates rollback-v1.34.3"},
+		"what succeeded by a clock ahead":   {ranBefore(upgrade("v1.34.4", ended(v1alpha1.OutcomeSucceeded), completed(now.Add(time.Minute)))), back(), newest + "creates rollback-v1.34.3"},
+		"a node that is left out":           {altered(ranBefore(), left("v1.34.4")), back("w-1"), newest + "error: no node can be taken back to v1.34.3 now: node w-1 runs v1.34.4 and is left out: Abandoned: abandoned: off; left out until its agent reports again and the node is Ready"},
+		"all but one that is left out":      {altered(ranBefore(), left("v1.34.9")), back(), newest + "creates rollback-v1.34.3"},
 		"to one of them":                    {altered(ranBefore(), running("v1.34.3")), to("v1.34.3", back()), "creates rollback-v1.34.3"},
 		"one of them":                       {altered(ranBefore(), running("v1.34.3")), back("cp-1"), newest + "creates rollback-v1.34.3"},
 		"no image is known":                 {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{})), to("v1.34.3", back()), "error: the coordinator would not begin with it: NotOffered: the source does not offer v1.34.3 for amd64, and no upgrade of this cluster has recorded its digest: publish the image again"},

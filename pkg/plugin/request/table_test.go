@@ -137,7 +137,10 @@ func TestRequest(t *testing.T) {
 		"a skipped minor":                                 {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v1.35` first"},
 		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade rollback --all --to v1.34.3 --reason TEXT` takes only kubelets back"},
 		"a minor that restarts":                           {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot or SoftReboot"},
-		"nothing to do":                                   {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do"},
+		"nothing to do":                                   {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do: every node is at v1.34.5"},
+		"nothing to do but for one that is left out":      {altered(reachedAll("v1.34.5"), left("v1.34.4")), Upgrade{Version: "v1.34.5"}, "nothing to do: every node that is not left out is at v1.34.5; left out: w-1 (v1.34.4, Abandoned)"},
+		"nothing to do, as one is newer":                  {altered(reachedAll("v1.34.5"), running("v1.34.6")), Upgrade{Version: "v1.34.5"}, "nothing to do: every node is at v1.34.5 or newer"},
+		"a clock is ahead":                                {with(cluster(), upgrade("v1.34.10", ended(v1alpha1.OutcomeSucceeded), completed(now.Add(time.Minute)))), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
 		"the same again":                                  {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
 		"its minor again":                                 {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "1.34"}, "1.34 is v1.34.5, the patch of ClusterUpgrade v1.34.5; v1.34.10 is available too: `kubectl upgrade apply v1.34.10` requests it. | is v1.34.5"},
 		"a pre-release is no patch":                       {cluster(upgrade("v1.35.9-rc.0", triggered)), Upgrade{Version: "v1.35"}, "v1.35 is v1.35.4, its newest patch. | ClusterUpgrade v1.35.9-rc.0 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.35.9-rc.0 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.35.9-rc.0 to v1.35.4: request a newer version"},
@@ -210,7 +213,11 @@ func answer(s fleet.Snapshot, r Upgrade) string {
 	supposed := Suppose(s, u, now)
 	decided := plan.Predict(supposed, now)
 	if !HasWork(decided) && !RetriesHook(s, u) {
-		return end("nothing to do")
+		why, err := Idle(decided, u)
+		if err != nil {
+			return end("error: " + err.Error())
+		}
+		return end("nothing to do: " + why)
 	}
 	if err := Refuse(supposed, decided, u); err != nil {
 		return end("error: " + err.Error())

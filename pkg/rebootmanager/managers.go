@@ -26,12 +26,13 @@ const (
 // Active returns the other programs that may reboot nodes now, according to these Nodes and
 // DaemonSets. The UpgradePolicy may name DaemonSets of kured, which then count in any state.
 // Others count if they reach their nodes and run there: who can run such a pod is root on the
-// node, and who can only create a DaemonSet must not be able to stop upgrades.
-func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []fleet.RebootManager {
+// node, and who can only create a DaemonSet must not be able to stop upgrades. slots are ours, as far as the caller
+// knows them.
+func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference, slots ...fleet.Slot) []fleet.RebootManager {
 	var found []fleet.RebootManager
 	for _, kured := range Kured(daemonSets, named) {
 		for _, lock := range locksOf(kured, daemonSets) {
-			if isNamed(kured, named) || runs(kured) || anyAway(nodes, lock.nodes) {
+			if isNamed(kured, named) || runs(kured) || anyAway(nodes, lock.nodes, slots) {
 				found = append(found, lock.manager())
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 func daemonSet(lock, image string, scheduled int32) *appsv1.DaemonSet {
@@ -101,6 +102,15 @@ func TestOnlyKuredCounts(t *testing.T) {
 	})
 	cordoned := node()
 	cordoned.Spec.Unschedulable = true
+	ours := node(v1alpha1.CordonAnnotation+"=u", v1alpha1.SlotAnnotation+"=slot-0")
+	ours.Spec.Unschedulable = true
+	marked := node(v1alpha1.SlotAnnotation + "=slot-0")
+	marked.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	restarts := node()
+	restarts.UID, restarts.Status.Conditions = "1", marked.Status.Conditions
+	former := restarts.DeepCopy()
+	former.UID = "2"
+	slots := []fleet.Slot{{Name: "slot-0", Holder: fleet.Owner{Node: "w1", UID: "1"}}}
 	named := []v1alpha1.DaemonSetReference{{Namespace: "kube-system", Name: "ds"}}
 	for _, test := range []struct {
 		name  string
@@ -115,6 +125,11 @@ func TestOnlyKuredCounts(t *testing.T) {
 		{"no pod of it runs: admission refuses them, or no node matches", []*appsv1.DaemonSet{kured(nowhere)}, node(), nil, 0},
 		{"changed a moment ago", []*appsv1.DaemonSet{kured(unseen)}, node(), nil, 0},
 		{"its pods are being replaced, and its node is away", []*appsv1.DaemonSet{kured(nowhere)}, cordoned, nil, 1},
+		{"our own cordon", []*appsv1.DaemonSet{kured(nowhere)}, ours, nil, 0},
+		{"NotReady while we reboot it", []*appsv1.DaemonSet{kured(nowhere)}, marked, nil, 0},
+		{"NotReady while it holds a slot", []*appsv1.DaemonSet{kured(nowhere)}, restarts, nil, 0},
+		{"NotReady, and a former node of its name holds a slot", []*appsv1.DaemonSet{kured(nowhere)}, former, nil, 1},
+		{"our own cordon, and kured runs", []*appsv1.DaemonSet{kured()}, ours, nil, 1},
 		{"the policy names it", []*appsv1.DaemonSet{kured(apart, nowhere)}, node(), named, 1},
 		{"the policy names another", []*appsv1.DaemonSet{kured(apart, nowhere)}, node(), []v1alpha1.DaemonSetReference{{Namespace: "shop", Name: "ds"}}, 0},
 		{"an argument that makes a note the lock", []*appsv1.DaemonSet{kured(apart, configures), noted}, node(), nil, 0},
@@ -124,7 +139,7 @@ func TestOnlyKuredCounts(t *testing.T) {
 			d.Annotations, d.Spec.Template.Spec.Containers[0].Image = nil, "evil/"+fluoImage
 		})}, node(), nil, 0},
 	} {
-		got := Active([]*corev1.Node{test.node}, test.sets, test.named)
+		got := Active([]*corev1.Node{test.node}, test.sets, test.named, slots...)
 		if len(got) != test.want {
 			t.Errorf("%s: %d managers, want %d: %+v", test.name, len(got), test.want, got)
 		}

@@ -63,8 +63,8 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 		s.Nodes = append(s.Nodes, Node(&nodes[i]))
 	}
 	addAgents(&s, pointers(daemonSets), pointers(nodes), pointers(agents))
-	s.RebootManagers = rebootmanager.Active(pointers(nodes), pointers(daemonSets), s.Policy.RebootManagers())
 	s.Slots = slots(pointers(leases))
+	s.RebootManagers = rebootmanager.Active(pointers(nodes), pointers(daemonSets), s.Policy.RebootManagers(), s.Slots...)
 	addStaticPods(&s, pointers(pods))
 	return s, nil
 }
@@ -106,20 +106,20 @@ func pointers[T any](values []T) []*T {
 func (r *Reader) Snapshot() fleet.Snapshot {
 	nodes, daemonSets := sorted[*corev1.Node](r.nodes), sorted[*appsv1.DaemonSet](r.daemonSets)
 	s := fleet.Snapshot{
-		NodeUpgrades:   values(sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades)),
-		Inventories:    values(sorted[*v1alpha1.NodeInventory](r.inventories)),
-		Upgrades:       values(sorted[*v1alpha1.ClusterUpgrade](r.upgrades)),
-		Records:        values(sorted[*v1alpha1.UpgradeRecord](r.records)),
-		Schedules:      values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
-		Policy:         r.Policy(),
-		RebootManagers: rebootmanager.Active(nodes, daemonSets, r.Policy().RebootManagers()),
-		Webhooks:       r.webhooks(),
+		NodeUpgrades: values(sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades)),
+		Inventories:  values(sorted[*v1alpha1.NodeInventory](r.inventories)),
+		Upgrades:     values(sorted[*v1alpha1.ClusterUpgrade](r.upgrades)),
+		Records:      values(sorted[*v1alpha1.UpgradeRecord](r.records)),
+		Schedules:    values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
+		Policy:       r.Policy(),
+		Slots:        slots(sorted[*coordinationv1.Lease](r.leases)),
+		Webhooks:     r.webhooks(),
 	}
+	s.RebootManagers = rebootmanager.Active(nodes, daemonSets, s.Policy.RebootManagers(), s.Slots...)
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
 	addAgents(&s, daemonSets, nodes, sorted[*corev1.Pod](r.agents))
-	s.Slots = slots(sorted[*coordinationv1.Lease](r.leases))
 	addStaticPods(&s, sorted[*corev1.Pod](r.pods))
 	return s
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/watch"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // options are the flags.
@@ -100,6 +101,7 @@ func run(ctx context.Context, version string, o options) error {
 	}
 	access.QPS, access.Burst = 100, 200
 	access.UserAgent = "kubectl-upgrade-capi-extension"
+	kube.RefuseRedirects(access)
 	managed, err := client.NewWithWatch(access, client.Options{Scheme: management.Scheme(), Mapper: management.Mapper()})
 	if err != nil {
 		return fmt.Errorf("making a client for the management cluster: %w", err)

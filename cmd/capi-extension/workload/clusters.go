@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // Account is the ServiceAccount of the workload cluster in whose name every request is made.
@@ -98,6 +99,7 @@ func newClient(kubeconfig []byte, timeout time.Duration) (client.Client, error) 
 	}
 	config.UserAgent = "kubectl-upgrade-capi-extension"
 	config.Timeout = timeout
+	kube.RefuseRedirects(config)
 	config.QPS = -1 // few requests, each with a deadline
 	scheme := Scheme()
 	over, err := rest.HTTPClientFor(config)

@@ -144,6 +144,7 @@ func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	access.QPS, access.Burst = 200, 400
 	access.UserAgent = "kubectl-upgrade-coordinator"
 	access.Dial = redial
+	kube.RefuseRedirects(access)
 	return access, nil
 }
 

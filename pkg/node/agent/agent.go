@@ -292,6 +292,7 @@ func NewClients(account, kubelet *rest.Config) (*Clients, error) {
 		// A full node has a few hundred pods, each asked about in a round.
 		config.QPS, config.Burst = 50, 200
 		config.Wrap(retryReads)
+		kube.RefuseRedirects(config)
 	}
 	account.Wrap(c.Clock.Wrap)
 	var err error

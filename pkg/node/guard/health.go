@@ -117,6 +117,7 @@ func readNode(ctx context.Context, config *rest.Config) (*corev1.Node, error) {
 		return nil, err
 	}
 	config.Timeout, config.UserAgent = answerWithin, "kubectl-upgrade-guard"
+	kube.RefuseRedirects(config)
 	client, err := kube.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -10,11 +10,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // onlyAPI has clients refuse answers that no API server gives.
 func onlyAPI(config *rest.Config) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return apiServer{next} })
+	kube.RefuseRedirects(config)
 	return config
 }
 

@@ -27,14 +27,14 @@ func FleetText(r clusters.Report, o Options) string {
 		case row.Repeated:
 			continue
 		case row.Reason != "":
-			line("| `%s` | %s | – | – | – | – | – | %s |", row.Context, cmp.Or(text(row.Stage), "–"), text(string(row.Reason)+": "+row.Message))
+			line("| %s | %s | – | – | – | – | – | %s |", code(row.Context), cmp.Or(text(row.Stage), "–"), text(string(row.Reason)+": "+row.Message))
 		}
 		for _, run := range row.Runs {
 			var digests []string
 			for _, d := range run.Digests {
-				digests = append(digests, fmt.Sprintf("%s `%s`", d.Architecture, d.Digest))
+				digests = append(digests, text(d.Architecture)+" "+code(d.Digest))
 			}
-			line("| `%s` | %s | `%s` | %s | %s | %s | %s | %s |", row.Context, cmp.Or(text(row.Stage), "–"), run.Version, clock(run.From, "–"), clock(run.To, "now"),
+			line("| %s | %s | %s | %s | %s | %s | %s | %s |", code(row.Context), cmp.Or(text(row.Stage), "–"), code(run.Version), clock(run.From, "–"), clock(run.To, "now"),
 				cmp.Or(text(run.RequestedBy), "–"), cmp.Or(strings.Join(digests, ", "), "–"), cmp.Or(text(cmp.Or(run.Problem, run.Blocked)), "–"))
 		}
 	}

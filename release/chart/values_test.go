@@ -64,16 +64,18 @@ func TestValues(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	c := load(t)
 	for values, want := range map[string]string{
-		"imgae: {}":                                          "additional properties 'imgae' not allowed",
-		"image: {tags: v1}":                                  "at '/image': additional properties 'tags' not allowed",
-		"image: {digest: deadbeef}":                          "at '/image/digest': 'deadbeef' does not match pattern",
-		"coordinator: {replicas: 0}":                         "at '/coordinator/replicas': minimum: got 0, want 1",
-		"agent: {replicas: 2}":                               "at '/agent': additional properties 'replicas' not allowed",
-		"agent: {tolerations: [{operator: Exist}]}":          "at '/agent/tolerations/0/operator': value must be one of",
-		"agent: {resources: {limit: {}}}":                    "at '/agent/resources': additional properties 'limit' not allowed",
-		"networkPolicies: true":                              "at '/networkPolicies': got boolean, want object",
-		"secrets: [{name: slack}]":                           "at '/secrets/0': got object, want string",
-		"upgradePolicy: {create: true, spec: {sources: {}}}": "at '/upgradePolicy/spec': additional properties 'sources' not allowed",
+		"imgae: {}":                         "additional properties 'imgae' not allowed",
+		"image: {tags: v1}":                 "at '/image': additional properties 'tags' not allowed",
+		"image: {digest: deadbeef}":         "at '/image/digest': 'deadbeef' does not match pattern",
+		"coordinator: {nodeSelector: null}": "coordinator.nodeSelector has to keep node-role.kubernetes.io/control-plane",
+		"coordinator: {nodeSelector: {node-role.kubernetes.io/control-plane: null, pool: system}}": "coordinator.nodeSelector has to keep node-role.kubernetes.io/control-plane",
+		"coordinator: {replicas: 0}":                                           "at '/coordinator/replicas': minimum: got 0, want 1",
+		"agent: {replicas: 2}":                                                 "at '/agent': additional properties 'replicas' not allowed",
+		"agent: {tolerations: [{operator: Exist}]}":                            "at '/agent/tolerations/0/operator': value must be one of",
+		"agent: {resources: {limit: {}}}":                                      "at '/agent/resources': additional properties 'limit' not allowed",
+		"networkPolicies: true":                                                "at '/networkPolicies': got boolean, want object",
+		"secrets: [{name: slack}]":                                             "at '/secrets/0': got object, want string",
+		"upgradePolicy: {create: true, spec: {sources: {}}}":                   "at '/upgradePolicy/spec': additional properties 'sources' not allowed",
 		"upgradePolicy: {create: true, spec: {strategy: {maxUnavailible: 2}}}": "at '/upgradePolicy/spec/strategy': additional properties 'maxUnavailible' not allowed",
 	} {
 		_, err := render(t, c, "default", values)

@@ -1,7 +1,9 @@
 package rights_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +30,21 @@ func TestRequestedByIsTheUser(t *testing.T) {
 	change := func(at, annotation string) try {
 		return try{do: "PATCH", at: ours + at, with: `{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-by":` + annotation + `}}}`}
 	}
+	kubectl(t, config, `{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"MaintenanceSchedule","metadata":{"name":"frozen","annotations":{"kubectl-upgrade.dev/requested-by":"`+another+`"}},"spec":{}}`, "apply", "--server-side", "-f", "-")
+	const longer = `"spec":{"timeZone":"Europe/Berlin"}`
+	frozen := func(by, fields string) try {
+		patch := map[string]any{}
+		for _, part := range []string{`{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-by":` + by + `}}}`, "{" + fields + "}"} {
+			if err := json.Unmarshal([]byte(part), &patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		with, err := json.Marshal(patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return try{do: "PATCH", at: ours + "/maintenanceschedules/frozen", with: string(with)}
+	}
 	for _, row := range []struct {
 		what string
 		by   *identity
@@ -42,6 +59,12 @@ func TestRequestedByIsTheUser(t *testing.T) {
 		{"an upgrade as a person's, by the coordinator", coordinator(t, config), upgrade(`"kubectl-upgrade.dev/requested-by":"` + me + `"`), byPolicy},
 		{"a freeze", editor, freeze(me), allowed},
 		{"a freeze as another", editor, freeze(another), byPolicy},
+		{"another's freeze changed under its name", editor, frozen(`"`+another+`"`, longer), byPolicy},
+		{"another's freeze changed under its name, by an administrator", administrator(t, config), frozen(`"`+another+`"`, longer), byPolicy},
+		{"another's freeze taken over", editor, frozen(`"`+me+`"`, longer), allowed},
+		{"another's freeze changed without a name", editor, frozen("null", longer), allowed},
+		{"another's freeze labelled", editor, frozen(`"`+another+`"`, `"metadata":{"labels":{"a":"b"}}`), allowed},
+		{"the name of another's freeze taken away", editor, frozen("null", ""), byPolicy},
 		{"an upgrade that is there", editor, change("/clusterupgrades/signed", `"`+another+`"`), byPolicy},
 		{"an upgrade that another asked for, taken over", editor, change("/clusterupgrades/signed", `"`+me+`"`), allowed},
 		{"a name taken away", editor, change("/clusterupgrades/signed", "null"), byPolicy},
@@ -143,6 +166,18 @@ func TestGatesAreIgnoredByWhoMay(t *testing.T) {
 	}
 	const group = `"strategy":{"groups":[{"name":"db","nodeSelector":{"matchLabels":{"pool":"db"}}%s}]}`
 	kubectl(t, config, "", "patch", "clusterupgrade", "decided", "--type=merge", "-p", `{"spec":{"ignoreGates":[{"name":"backup","reason":"known"}]}}`)
+	const (
+		db      = `{"name":"db","nodeSelector":{"matchLabels":{"pool":"db"}}}`
+		test    = `{"name":"test","nodeSelector":{"matchLabels":{"pool":"test"}},"gates":["backup"]}`
+		rest    = `{"name":"rest","nodeSelector":{},"gates":[]%s}`
+		another = `{"name":"another","nodeSelector":{"matchLabels":{"pool":"x"}}}`
+	)
+	groups := func(groups ...string) try {
+		return try{do: "PATCH", at: ours + "/clusterupgrades/grouped", with: `{"spec":{"strategy":{"groups":[` + strings.Join(groups, ",") + `]}}}`}
+	}
+	plain := fmt.Sprintf(rest, "")
+	kubectl(t, config, `{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"ClusterUpgrade","metadata":{"name":"grouped"},"spec":{"version":"v1.34.4","strategy":{"groups":[`+
+		strings.Join([]string{db, test, plain}, ",")+`]}}}`, "apply", "--server-side", "-f", "-")
 	for _, row := range []struct {
 		what string
 		by   *identity
@@ -161,6 +196,14 @@ func TestGatesAreIgnoredByWhoMay(t *testing.T) {
 		{"a gate ignored in another's name", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise","by":"alice"}]`), byPolicy},
 		{"gates of a group, by who may", carol, made(fmt.Sprintf(group, `,"gates":["alerts"]`)), allowed},
 		{"a gate ignored by an administrator", admin, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), allowed},
+		{"another pace of a group without gates", editor, groups(db, test, fmt.Sprintf(rest, `,"maxUnavailable":2`)), allowed},
+		{"a group without gates before the one that asks all", editor, groups(plain, db, test), byPolicy},
+		{"a group with fewer gates before one with more", editor, groups(db, plain, test), byPolicy},
+		{"a group that asks all, taken away", editor, groups(test, plain), byPolicy},
+		{"a group with a gate, taken away", editor, groups(db, plain), byPolicy},
+		{"other nodes in the group that asks all", editor, groups(strings.Replace(db, "db\"}", "x\"}", 1), test, plain), byPolicy},
+		{"another order, by who may", carol, groups(plain, db, test), allowed},
+		{"no group without gates any more", editor, groups(db, another), allowed},
 		{"gates in the policy, by an editor", editor, try{do: "PATCH", at: ours + "/upgradepolicies/cluster", with: `{"spec":{"gates":[]}}`}, noRight},
 	} {
 		if got := row.by.try(t, row.try); got.answer != row.want {

@@ -23,6 +23,7 @@ var version string
 func main() {
 	klog.SetLogger(logr.Discard()) // Run writes errors, in one line
 	program.SetGC(400)             // a verb takes seconds, and that of a large cluster a fifth of them to collect garbage
+	program.SetMemoryLimit()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once

@@ -29,6 +29,7 @@ func SetGC(percent int) {
 // context.
 func Run(command *cobra.Command) {
 	SetGC(waitsMostly)
+	SetMemoryLimit()
 	// client-go logs through klog.
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	klog.SetSlogLogger(slog.Default())

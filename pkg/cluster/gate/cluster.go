@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
@@ -33,37 +34,92 @@ func (c Clients) askCluster(ctx context.Context, g v1alpha1.ClusterGate) Answer 
 	if err != nil {
 		return unknown("key %s of Secret %s: %v", secret.KubeconfigKey, g.KubeconfigSecret, err)
 	}
-	clock := kube.NewClock(time.Now)
-	access.Wrap(func(base http.RoundTripper) http.RoundTripper { return clock.Wrap(web.Bounded(base)) })
-	kinds, err := kube.NewKinds(access)
+	trusted, err := rest.TLSConfigFor(access)
+	if err != nil {
+		return unknown("key %s of Secret %s: %v", secret.KubeconfigKey, g.KubeconfigSecret, err)
+	}
+	client, clock := web.NewClient(trusted, access.Proxy, access.BearerToken), kube.NewClock(time.Now)
+	client.Transport = clock.Wrap(client.Transport)
+	server, err := url.Parse(access.Host)
 	if err != nil {
 		return unknown("%v", err)
 	}
-	leases, err := typedcoordinationv1.NewForConfig(access)
+	ran, err := readRan(ctx, client, server)
 	if err != nil {
 		return unknown("%v", err)
 	}
-	policy, err := kinds.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	if err != nil {
-		return unknown("%s: %v", access.Host, err)
-	}
-	lease, err := leases.Leases(v1alpha1.Namespace).Get(ctx, leaderLease, metav1.GetOptions{})
-	if err != nil {
-		return unknown("%s: %v", access.Host, err)
-	}
+	renewed, err := readRenewal(ctx, client, server)
 	switch {
+	case err != nil:
+		return unknown("%v", err)
 	case clock.Ahead() != 0:
 		return unknown("%s: its clock and this one differ by %s", access.Host, clock.Ahead().Abs().Round(time.Second))
-	case lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > leaderLimit:
+	case renewed == nil || time.Since(renewed.Time) > leaderLimit:
 		return unknown("%s: no coordinator leads there, so that what it says may be old", access.Host)
 	}
 	runs := "has run nothing"
-	if ran := policy.Status.Ran; len(ran) > 0 {
+	if len(ran) > 0 {
 		runs = "runs " + ran[0].Version
 	}
 	answer := open("%s %s%s", access.Host, runs, expiryNotice(secret.ExpiryOf(access), time.Now()))
-	answer.Ran = policy.Status.Ran
+	answer.Ran = ran
 	return answer
+}
+
+// maxRan is how many versions a cluster says that it has run.
+const maxRan = 8
+
+// readRan reads what another cluster has run.
+func readRan(ctx context.Context, client *http.Client, server *url.URL) (ran []v1alpha1.RanVersion, err error) {
+	policy := server.JoinPath("apis", v1alpha1.GroupVersion.String(), "upgradepolicies", v1alpha1.PolicyName)
+	err = get(ctx, client, policy, func(answer *web.Answer) error {
+		readStatus := func(name string) error {
+			if name != "ran" {
+				return answer.Skip()
+			}
+			return answer.Array(func() error {
+				if len(ran) == maxRan {
+					return fmt.Errorf("it lists more than %d versions", maxRan)
+				}
+				ran = append(ran, v1alpha1.RanVersion{})
+				return answer.Value(&ran[len(ran)-1])
+			})
+		}
+		return answer.Object(func(name string) error {
+			if name != "status" {
+				return answer.Skip()
+			}
+			return answer.Object(readStatus)
+		})
+	})
+	return ran, err
+}
+
+// readRenewal reads when the leader of another cluster renewed its Lease last; nil: never.
+func readRenewal(ctx context.Context, client *http.Client, server *url.URL) (*metav1.MicroTime, error) {
+	var lease struct {
+		RenewTime *metav1.MicroTime `json:"renewTime"`
+	}
+	address := server.JoinPath("apis/coordination.k8s.io/v1/namespaces", v1alpha1.Namespace, "leases", leaderLease)
+	err := get(ctx, client, address, func(answer *web.Answer) error {
+		return answer.Object(func(name string) error {
+			if name != "spec" {
+				return answer.Skip()
+			}
+			return answer.Value(&lease)
+		})
+	})
+	return lease.RenewTime, err
+}
+
+// get asks an API server for what is at an address.
+func get(ctx context.Context, client *http.Client, address *url.URL, read func(*web.Answer) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return fmt.Errorf("preparing a request: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	return web.Ask(client, request, "an API server", read)
 }
 
 // expiryNoticed is how long before the credentials of a followed cluster expire the answer says so.

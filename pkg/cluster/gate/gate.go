@@ -3,13 +3,14 @@ package gate
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -39,8 +40,9 @@ func unknown(format string, args ...any) Answer {
 
 // Clients are what gates are asked with.
 type Clients struct {
-	// Objects reads objects, and Mapper finds their resources.
-	Objects dynamic.Interface
+	// Objects reads objects of the API server at the address Server, and Mapper finds their resources.
+	Objects *http.Client
+	Server  *url.URL
 	Mapper  meta.ResettableRESTMapper
 	// Secrets reads those that gates name.
 	Secrets typedcorev1.SecretsGetter
@@ -48,9 +50,12 @@ type Clients struct {
 
 // NewClients returns the clients of the coordinator's account.
 func NewClients(access *rest.Config, secrets typedcorev1.SecretsGetter) (Clients, error) {
-	bounded := rest.CopyConfig(access)
-	bounded.Wrap(web.Bounded)
-	objects, err := dynamic.NewForConfig(bounded)
+	objects, err := rest.HTTPClientFor(access)
+	if err != nil {
+		return Clients{}, fmt.Errorf("making a client of the objects of gates: %w", err)
+	}
+	objects.CheckRedirect = web.RefuseRedirect
+	server, _, err := rest.DefaultServerUrlFor(access)
 	if err != nil {
 		return Clients{}, fmt.Errorf("making a client of the objects of gates: %w", err)
 	}
@@ -59,7 +64,7 @@ func NewClients(access *rest.Config, secrets typedcorev1.SecretsGetter) (Clients
 		return Clients{}, fmt.Errorf("making a client of the kinds of gates: %w", err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
-	return Clients{Objects: objects, Mapper: mapper, Secrets: secrets}, nil
+	return Clients{Objects: objects, Server: server, Mapper: mapper, Secrets: secrets}, nil
 }
 
 // Ask asks a gate.

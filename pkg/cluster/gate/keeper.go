@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Interval is the time between an answer and the next question.
@@ -36,6 +37,7 @@ type Keeper struct {
 type asked struct {
 	gate   v1alpha1.Gate
 	status *v1alpha1.GateStatus // nil: there is no answer yet
+	at     time.Time            // of the answer; the clock may be set meanwhile
 	flying bool                 // it is being asked
 	toldAt time.Time            // when onAnswer was called last
 }
@@ -71,17 +73,57 @@ func (k *Keeper) Follow(gates []v1alpha1.Gate, before []v1alpha1.GateStatus) {
 }
 
 // Answers returns the last answer of each gate that is asked and has been answered, in the order of
-// gates.
+// gates. One that is too old, or not of the past, is Unknown.
 func (k *Keeper) Answers(gates []v1alpha1.Gate) []v1alpha1.GateStatus {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var list []v1alpha1.GateStatus
 	for _, g := range gates {
 		if one := k.asking[g.Name]; one != nil && one.status != nil && reflect.DeepEqual(one.gate, g) {
-			list = append(list, *one.status)
+			status, counts := one.current(k.now())
+			if !counts {
+				one.toldAt = time.Time{} // the next answer is news
+			}
+			list = append(list, status)
 		}
 	}
 	return list
+}
+
+// age returns how old the answer is by the clock that nobody sets, or by the wall clock if that says
+// more. It is less than zero if the wall clock was set back behind the answer.
+func (one *asked) age(now time.Time) time.Duration {
+	byWall := now.Round(0).Sub(one.status.AskedTime.Time)
+	if byWall < 0 {
+		return byWall
+	}
+	return max(byWall, now.Sub(one.at))
+}
+
+// dueIn returns when the next question is due.
+func (one *asked) dueIn(now time.Time) time.Duration {
+	if one.status == nil || one.age(now) < 0 {
+		return 0
+	}
+	return max(0, Interval-one.age(now))
+}
+
+// current returns the last answer as it is to be taken now, and whether it still counts.
+func (one *asked) current(now time.Time) (status v1alpha1.GateStatus, counts bool) {
+	status = *one.status
+	lasts := 2*Interval + time.Duration(one.gate.TimeoutSeconds)*time.Second
+	since := status.AskedTime.Add(lasts)
+	switch age := one.age(now); {
+	case age < 0:
+		since = now.UTC().Truncate(time.Second)
+		status.Message = "the coordinator's clock was set back after the last answer"
+	case age > lasts:
+		status.Message = "there is no answer after that of " + fleet.FormatTime(status.AskedTime.Time)
+	default:
+		return status, true
+	}
+	status.State, status.SinceTime, status.Ran = v1alpha1.GateUnknown, metav1.NewTime(since), nil
+	return status, false
 }
 
 // Run asks until ctx ends.
@@ -116,10 +158,7 @@ func (k *Keeper) Due() *time.Time {
 	defer k.mu.Unlock()
 	var first *time.Time
 	for _, one := range k.asking {
-		at := k.now()
-		if one.status != nil {
-			at = one.status.AskedTime.Add(Interval)
-		}
+		at := k.now().Add(one.dueIn(k.now()))
 		if first == nil || at.Before(*first) {
 			first = &at
 		}
@@ -133,7 +172,7 @@ func (k *Keeper) due() []*asked {
 	defer k.mu.Unlock()
 	var list []*asked
 	for _, one := range k.asking {
-		if !one.flying && (one.status == nil || k.now().Sub(one.status.AskedTime.Time) >= Interval) {
+		if !one.flying && one.dueIn(k.now()) == 0 {
 			one.flying = true
 			list = append(list, one)
 		}
@@ -157,18 +196,19 @@ func (k *Keeper) question(ctx context.Context, one *asked) {
 func (k *Keeper) keep(one *asked, answer Answer) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := metav1.NewTime(k.now().UTC().Truncate(time.Second))
+	one.at = k.now()
+	now := metav1.NewTime(one.at.UTC().Truncate(time.Second))
 	status := &v1alpha1.GateStatus{Name: one.gate.Name, State: answer.State, Message: answer.Message, SinceTime: now, AskedTime: now, Ran: answer.Ran}
 	was := one.status
 	if was == nil {
 		was = k.earlier(status)
 	}
-	if was != nil && was.State == status.State {
+	if was != nil && was.State == status.State && !was.SinceTime.After(now.Time) {
 		status.SinceTime = was.SinceTime
 	}
-	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) || now.Sub(one.toldAt) >= RefreshAfter
+	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) || one.at.Sub(one.toldAt).Abs() >= RefreshAfter
 	if news {
-		one.toldAt = now.Time
+		one.toldAt = one.at
 	}
 	one.status, one.flying = status, false
 	return news
@@ -177,7 +217,7 @@ func (k *Keeper) keep(one *asked, answer Answer) bool {
 // earlier returns the answer of an earlier leader to the same gate, if that is not long ago.
 func (k *Keeper) earlier(status *v1alpha1.GateStatus) *v1alpha1.GateStatus {
 	for i := range k.before {
-		if one := &k.before[i]; one.Name == status.Name && status.AskedTime.Sub(one.AskedTime.Time) < 2*RefreshAfter {
+		if one := &k.before[i]; one.Name == status.Name && status.AskedTime.Sub(one.AskedTime.Time).Abs() < 2*RefreshAfter {
 			return one
 		}
 	}

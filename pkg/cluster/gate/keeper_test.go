@@ -182,3 +182,73 @@ func TestKeeperSaysSinceWhen(t *testing.T) {
 		}
 	})
 }
+
+// TestKeeperAfterTheClockWasSetBack checks that an answer of the future opens nothing, and that the
+// gate is asked at once.
+func TestKeeperAfterTheClockWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var step time.Duration
+		a := &asker{began: time.Now(), asked: map[string][]time.Duration{}, answer: map[string]gate.Answer{}, lasts: map[string]time.Duration{}}
+		k := gate.NewKeeper(a.ask, a.tell, func() time.Time { return time.Now().Round(0).Add(step) })
+		a.set("g", v1alpha1.GateOpen, "no alerts")
+		k.Follow(gates("g"), nil)
+		k.AskDue(t.Context())
+		state := func() v1alpha1.GateStatus { return k.Answers(gates("g"))[0] }
+		if got := state(); got.State != v1alpha1.GateOpen {
+			t.Fatalf("got %+v", got)
+		}
+		step = -time.Hour
+		if got := state(); got.State != v1alpha1.GateUnknown || got.SinceTime.After(time.Now().Add(step)) {
+			t.Errorf("an answer of the future counts: %+v", got)
+		}
+		if due := k.Due(); due.After(time.Now().Add(step)) {
+			t.Errorf("the next question is due in %s", due.Sub(time.Now().Add(step)))
+		}
+		a.set("g", v1alpha1.GateClosed, "2 alerts")
+		k.AskDue(t.Context())
+		if got := state(); got.State != v1alpha1.GateClosed {
+			t.Errorf("it was not asked: %+v", got)
+		}
+		time.Sleep(time.Minute)
+		a.set("g", v1alpha1.GateClosed, "2 alerts")
+		k.AskDue(t.Context())
+		if got := state(); got.SinceTime.After(time.Now().Add(step)) || got.State != v1alpha1.GateClosed {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// TestKeeperOldAnswer checks that an answer counts for twice the interval and the gate's timeout, while
+// the next question hangs.
+func TestKeeperOldAnswer(t *testing.T) {
+	keep(t, func(t *testing.T, a *asker, k *gate.Keeper) {
+		g := []v1alpha1.Gate{{Name: "g", TimeoutSeconds: 5}}
+		a.set("g", v1alpha1.GateOpen, "no alerts")
+		k.Follow(g, nil)
+		pass(time.Second)
+		a.Lock()
+		a.lasts["g"] = 10 * time.Minute
+		a.Unlock()
+		pass(23 * time.Second)
+		if got := k.Answers(g)[0]; got.State != v1alpha1.GateOpen {
+			t.Errorf("after 24 s: %+v", got)
+		}
+		pass(2 * time.Second)
+		first := k.Answers(g)[0]
+		if first.State != v1alpha1.GateUnknown || !first.SinceTime.Time.Equal(a.began.Add(25*time.Second)) {
+			t.Errorf("after 26 s: %+v", first)
+		}
+		pass(time.Minute)
+		if later := k.Answers(g)[0]; later.Message != first.Message || !later.SinceTime.Equal(&first.SinceTime) {
+			t.Errorf("it is another state a minute later: %+v and %+v", first, later)
+		}
+		told := a.tellings()
+		a.Lock()
+		a.lasts["g"] = 0
+		a.Unlock()
+		pass(10 * time.Minute)
+		if got := k.Answers(g)[0]; got.State != v1alpha1.GateOpen || a.tellings() == told {
+			t.Errorf("after the next answer: %+v, told %d times and %d before", got, a.tellings(), told)
+		}
+	})
+}

@@ -2,21 +2,29 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/web"
 )
 
-// maxObjects is how many objects a gate may select.
-const maxObjects = 500
+const (
+	// maxObjects is how many objects a gate may select.
+	maxObjects = 500
+	// maxObject is how many bytes an object may have, and maxObjectValues how many values: an empty one takes
+	// three bytes, and thirty times that in memory.
+	maxObject, maxObjectValues = 2 << 20, 200_000
+)
 
 func (c Clients) askObjects(ctx context.Context, g v1alpha1.ObjectGate) Answer {
 	condition, err := compiled(g.Condition)
@@ -26,48 +34,111 @@ func (c Clients) askObjects(ctx context.Context, g v1alpha1.ObjectGate) Answer {
 	if g.APIVersion == "v1" && g.Kind == "Secret" {
 		return unknown("Secrets are not read for gates")
 	}
-	objects, err := c.read(ctx, g)
+	v := &verdict{gate: g, condition: condition}
+	err = c.read(ctx, g, func(text []byte) error { return v.add(ctx, text) })
+	var refused *web.Refusal
+	var undecided *undecidedError
 	switch {
-	case apierrors.IsForbidden(err):
+	case errors.As(err, &undecided):
+		return unknown("%s", undecided.why)
+	case errors.As(err, &refused) && refused.Code == http.StatusForbidden:
 		return unknown("the coordinator may not read %s of %s: let it by a ClusterRole with the label kubectl-upgrade.dev/aggregate-to-gates=true, as docs/gates.md shows", g.Kind, g.APIVersion)
+	case errors.As(err, &refused) && refused.Code == http.StatusNotFound && g.Name != "" && refused.Object == g.Name:
+		return v.answer() // the resource is served, and has no such object
 	case err != nil:
 		return unknown("reading %s: %v", selected(g), err)
-	case len(objects) > maxObjects:
-		return unknown("%s are more than %d objects", selected(g), maxObjects)
-	case len(objects) == 0:
-		return closed("there is no %s", selected(g))
 	}
-	return condition.judge(ctx, g, objects)
+	return v.answer()
 }
 
-// judge returns what the objects mean for the gate.
-func (c *condition) judge(ctx context.Context, g v1alpha1.ObjectGate, objects []unstructured.Unstructured) Answer {
-	var failing []string
-	total := uint64(0)
-	last := ""
-	for _, object := range objects {
-		met, values, cost, err := c.holds(ctx, object.Object)
-		total += cost
-		name := objectName(g.Kind, &object)
-		switch {
-		case err != nil:
-			return unknown("the condition fails for %s: %v", name, err)
-		case total > maxCost:
-			return unknown("the condition costs more than %d units for %d objects: simplify it, or select fewer", maxCost, len(objects))
-		case !met:
-			failing = append(failing, described(name, values))
-		}
-		last = described(name, values)
+// undecidedError is why an object leaves a gate undecided.
+type undecidedError struct{ why string }
+
+func (e *undecidedError) Error() string { return e.why }
+
+func undecided(format string, args ...any) error {
+	return &undecidedError{fmt.Sprintf(format, args...)}
+}
+
+// verdict is what objects mean for a gate.
+type verdict struct {
+	gate      v1alpha1.ObjectGate
+	condition *condition
+
+	objects, failing int
+	last, failed     string // objects, with their values
+	cost             uint64
+}
+
+// oneObject is taken while an object is decoded and judged: all gates together have one at a time in
+// memory.
+var oneObject = make(chan struct{}, 1)
+
+// add judges an object. An error ends the question.
+func (v *verdict) add(ctx context.Context, text []byte) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case oneObject <- struct{}{}:
 	}
+	defer func() { <-oneObject }()
+	if v.objects++; v.objects > maxObjects {
+		return undecided("%s are more than %d objects", selected(v.gate), maxObjects)
+	}
+	if valuesOf(text) > maxObjectValues {
+		return undecided("one of %s has more than %d values", selected(v.gate), maxObjectValues)
+	}
+	var object map[string]any
+	if err := utiljson.Unmarshal(text, &object); err != nil || object == nil {
+		return web.ErrMalformed
+	}
+	object["apiVersion"], object["kind"] = v.gate.APIVersion, v.gate.Kind // the objects of a list have none
+	name := objectName(v.gate.Kind, &unstructured.Unstructured{Object: object})
+	met, values, cost, err := v.condition.holds(ctx, object)
+	v.cost += cost
 	switch {
-	case len(failing) == 0 && len(objects) == 1:
-		return open("%s meets the condition", last)
-	case len(failing) == 0:
-		return open("all %d objects meet the condition", len(objects))
-	case len(objects) == 1:
-		return closed("%s does not meet the condition", failing[0])
+	case err != nil:
+		return undecided("the condition fails for %s: %v", name, err)
+	case v.cost > maxCost:
+		return undecided("the condition costs more than %d units for %d objects: simplify it, or select fewer", maxCost, v.objects)
 	}
-	return closed("%d of %d objects do not meet the condition, such as %s", len(failing), len(objects), failing[0])
+	v.last = described(name, values)
+	if !met {
+		if v.failing++; v.failing == 1 {
+			v.failed = v.last
+		}
+	}
+	return nil
+}
+
+// valuesOf returns how many values a JSON text has at most.
+func valuesOf(text []byte) (count int) {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '[' || c == '{'):
+			count++
+		}
+	}
+	return count
+}
+
+func (v *verdict) answer() Answer {
+	switch {
+	case v.objects == 0:
+		return closed("there is no %s", selected(v.gate))
+	case v.failing == 0 && v.objects == 1:
+		return open("%s meets the condition", v.last)
+	case v.failing == 0:
+		return open("all %d objects meet the condition", v.objects)
+	case v.objects == 1:
+		return closed("%s does not meet the condition", v.failed)
+	}
+	return closed("%d of %d objects do not meet the condition, such as %s", v.failing, v.objects, v.failed)
 }
 
 func described(name, values string) string {
@@ -96,44 +167,42 @@ func selected(g v1alpha1.ObjectGate) string {
 	return text
 }
 
-// read returns the objects that the gate selects: maxObjects, or one more if there are more.
-func (c Clients) read(ctx context.Context, g v1alpha1.ObjectGate) ([]unstructured.Unstructured, error) {
-	resource, err := c.resource(g)
+// read has add judge the objects that the gate selects, one after the other.
+func (c Clients) read(ctx context.Context, g v1alpha1.ObjectGate, add func(text []byte) error) error {
+	path, err := c.path(g)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if g.Name != "" {
-		one, err := resource.Get(ctx, g.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && statusName(err) == g.Name {
-			return nil, nil
-		}
+	address := c.Server.JoinPath(path...)
+	if g.Name == "" {
+		selector, err := g.Selector.AsSelector()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller names the objects
+			return fmt.Errorf("selector: %w", err)
 		}
-		return []unstructured.Unstructured{*one}, nil
+		address.RawQuery = url.Values{"labelSelector": {selector.String()}, "limit": {strconv.Itoa(maxObjects + 1)}}.Encode()
 	}
-	selector, err := g.Selector.AsSelector()
-	if err != nil {
-		return nil, fmt.Errorf("selector: %w", err)
-	}
-	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector.String(), Limit: maxObjects + 1})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the objects
-	}
-	return list.Items, nil
+	return get(ctx, c.Objects, address, func(answer *web.Answer) error {
+		next := func() error {
+			text, err := answer.Text(maxObject)
+			if err != nil {
+				return err //nolint:wrapcheck // web.Ask names the address
+			}
+			return add(text)
+		}
+		if g.Name != "" {
+			return next()
+		}
+		return answer.Object(func(name string) error {
+			if name != "items" {
+				return answer.Skip()
+			}
+			return answer.Array(next)
+		})
+	})
 }
 
-// statusName returns the name of the object that an error of the API server is about; empty: the
-// error is about a resource that is not served.
-func statusName(err error) string {
-	if status, is := err.(apierrors.APIStatus); is && status.Status().Details != nil { //nolint:errorlint // the client returns it as it is
-		return status.Status().Details.Name
-	}
-	return ""
-}
-
-// resource returns the resource of the gate's objects.
-func (c Clients) resource(g v1alpha1.ObjectGate) (dynamic.ResourceInterface, error) {
+// path returns the path of what the gate selects.
+func (c Clients) path(g v1alpha1.ObjectGate) ([]string, error) {
 	version, err := schema.ParseGroupVersion(g.APIVersion)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the version
@@ -147,14 +216,22 @@ func (c Clients) resource(g v1alpha1.ObjectGate) (dynamic.ResourceInterface, err
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the kind
 	}
+	path := []string{"apis", version.Group, version.Version}
+	if version.Group == "" {
+		path = []string{"api", version.Version}
+	}
 	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 	switch {
 	case namespaced && g.Namespace == "" && g.Name != "":
 		return nil, fmt.Errorf("%s %s is in a namespace: set object.namespace", g.Kind, g.Name)
 	case !namespaced && g.Namespace != "":
 		return nil, fmt.Errorf("a %s is in no namespace: leave object.namespace out", g.Kind)
-	case namespaced:
-		return c.Objects.Resource(mapping.Resource).Namespace(g.Namespace), nil
+	case g.Namespace != "":
+		path = append(path, "namespaces", g.Namespace)
 	}
-	return c.Objects.Resource(mapping.Resource), nil
+	path = append(path, mapping.Resource.Resource)
+	if g.Name != "" {
+		path = append(path, g.Name)
+	}
+	return path, nil
 }

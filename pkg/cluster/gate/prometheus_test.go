@@ -8,6 +8,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func sample(name, value string) string {
 
 // TestPrometheus checks what each answer of a Prometheus means. lab/e2e asks a real one.
 func TestPrometheus(t *testing.T) {
+	const other = "/api/v1/query does not answer as a Prometheus does"
 	const empty, notEmpty = v1alpha1.ExpectEmpty, v1alpha1.ExpectNotEmpty
 	for _, row := range []struct {
 		what, answer string
@@ -55,13 +57,23 @@ func TestPrometheus(t *testing.T) {
 		{"forbidden", `nope`, 403, empty, v1alpha1.GateUnknown, "403"},
 		{"not found", `<html>nothing here</html>`, 404, empty, v1alpha1.GateUnknown, ""},
 		{"an error page", `<html>`, 500, empty, v1alpha1.GateUnknown, "500"},
-		{"a page that says it is well", `<html>sign in</html>`, 200, empty, v1alpha1.GateUnknown, "does not answer the query"},
-		{"nothing at all", ``, 200, empty, v1alpha1.GateUnknown, ""},
-		{"no content", ``, 204, empty, v1alpha1.GateUnknown, ""},
-		{"null", `null`, 200, empty, v1alpha1.GateUnknown, ""},
-		{"no data", `{"status":"success"}`, 200, empty, v1alpha1.GateUnknown, ""},
-		{"half an answer", vector(sample("Down", "1"))[:60], 200, empty, v1alpha1.GateUnknown, ""},
-		{"too much", vector(sample(strings.Repeat("a", 5<<20), "1")), 200, notEmpty, v1alpha1.GateUnknown, "larger than 4 MiB"},
+		{"a page that says it is well", `<html>sign in</html>`, 200, empty, v1alpha1.GateUnknown, other},
+		{"nothing at all", ``, 200, empty, v1alpha1.GateUnknown, other},
+		{"no content", ``, 204, empty, v1alpha1.GateUnknown, "204"},
+		{"null", `null`, 200, empty, v1alpha1.GateUnknown, other},
+		{"a list", `[]`, 200, empty, v1alpha1.GateUnknown, other},
+		{"no data", `{"status":"success"}`, 200, empty, v1alpha1.GateUnknown, other},
+		{"data without a result", `{"status":"success","data":{"resultType":"vector"}}`, 200, empty, v1alpha1.GateUnknown, other},
+		{"a result that is null", `{"status":"success","data":{"resultType":"vector","result":null}}`, 200, empty, v1alpha1.GateUnknown, other},
+		{"no status", `{"data":{"resultType":"vector","result":[]}}`, 200, empty, v1alpha1.GateUnknown, other},
+		{"an error that is called 200", `{"status":"error","data":{"resultType":"vector","result":[]},"error":"no"}`, 200, empty, v1alpha1.GateUnknown, other},
+		{"samples without a value", `{"status":"success","data":{"resultType":"vector","result":[{}]}}`, 200, notEmpty, v1alpha1.GateUnknown, other},
+		{"two answers", vector() + vector(), 200, empty, v1alpha1.GateUnknown, other},
+		{"the type last", `{"data":{"result":[],"resultType":"vector"},"status":"success"}`, 200, empty, v1alpha1.GateOpen, "returns nothing"},
+		{"a histogram", `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"histogram":[1,{"count":"1"}]}]}}`, 200, notEmpty, v1alpha1.GateOpen, `{a="b"}`},
+		{"half an answer", vector(sample("Down", "1"))[:60], 200, empty, v1alpha1.GateUnknown, other},
+		{"a large sample", vector(sample(strings.Repeat("a", 5<<20), "1")), 200, notEmpty, v1alpha1.GateUnknown, "a part of it is larger than 64 KiB"},
+		{"too much", vector(slices.Repeat([]string{sample(strings.Repeat("a", 50<<10), "1")}, 100)...), 200, notEmpty, v1alpha1.GateUnknown, "larger than 4 MiB"},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -4,9 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -18,12 +20,31 @@ import (
 // KubeconfigKey is the key of a Secret that has a kubeconfig.
 const KubeconfigKey = "kubeconfig"
 
-// ReadKubeconfig returns the access of a kubeconfig's current context. It refuses what would be code
-// or trust from a Secret, or from a file: programs, plugins, proxies, and TLS that is not verified.
-func ReadKubeconfig(text string) (*rest.Config, error) {
+// maxKubeconfig is how many bytes a kubeconfig may have.
+const maxKubeconfig = 64 << 10
+
+// decoding lets one kubeconfig at a time be decoded: YAML may take a thousand times its own memory.
+var decoding sync.Mutex
+
+func decode(text string) (*clientcmdapi.Config, error) {
+	if len(text) > maxKubeconfig {
+		return nil, fmt.Errorf("it is larger than %d KiB: write only the context that is needed, with `kubectl config view --raw --flatten --minify`", maxKubeconfig>>10)
+	}
+	decoding.Lock()
+	defer decoding.Unlock()
 	file, err := clientcmd.Load([]byte(text))
 	if err != nil {
 		return nil, errors.New("it is no kubeconfig") // the error may have some of it
+	}
+	return file, nil
+}
+
+// ReadKubeconfig returns the access of a kubeconfig's current context. It refuses what would be code
+// or trust from a Secret, or from a file: programs, plugins, proxies, and TLS that is not verified.
+func ReadKubeconfig(text string) (*rest.Config, error) {
+	file, err := decode(text)
+	if err != nil {
+		return nil, err
 	}
 	current := file.Contexts[file.CurrentContext]
 	if current == nil {

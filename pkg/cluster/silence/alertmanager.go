@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/web"
 )
 
 // creator is who makes our silences.
@@ -57,18 +56,10 @@ func matchers(s *v1alpha1.Silence, node string) []matcher {
 	return list
 }
 
-// refusal is an answer other than 200.
-type refusal struct {
-	code int
-	text string
-}
-
-func (r *refusal) Error() string { return r.text }
-
 // isUnknown reports whether an Alertmanager has no silence with that id: it may have forgotten it.
 func isUnknown(err error) bool {
-	var refused *refusal
-	return errors.As(err, &refused) && refused.code == http.StatusNotFound
+	var refused *web.Refusal
+	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
 }
 
 // alertmanager calls the API of an Alertmanager.
@@ -79,43 +70,50 @@ type alertmanager struct {
 
 // post makes a silence, or changes the one with that id. It returns the id that it has then.
 func (a alertmanager) post(ctx context.Context, s posted) (id string, err error) {
-	var answer struct {
-		SilenceID string `json:"silenceID"`
-	}
-	if err := a.call(ctx, http.MethodPost, "/api/v2/silences", s, &answer); err != nil {
-		return "", err
-	}
-	if answer.SilenceID == "" {
-		return "", fmt.Errorf("%s does not answer as an Alertmanager", a.url)
-	}
-	return answer.SilenceID, nil
+	err = a.call(ctx, http.MethodPost, "/api/v2/silences", s, func(answer *web.Answer) error {
+		var made struct {
+			SilenceID string `json:"silenceID"`
+		}
+		if err := answer.Value(&made); err != nil || made.SilenceID == "" {
+			return errors.Join(err, web.ErrMalformed)
+		}
+		id = made.SilenceID
+		return nil
+	})
+	return id, err
 }
 
 // end ends a silence. One that has ended already, or is unknown, is no error.
 func (a alertmanager) end(ctx context.Context, id string) error {
-	err := a.call(ctx, http.MethodDelete, "/api/v2/silence/"+url.PathEscape(id), nil, nil)
+	path := "/api/v2/silence/" + url.PathEscape(id)
+	err := a.call(ctx, http.MethodDelete, path, nil, nil)
 	if err == nil || isUnknown(err) {
 		return nil
 	}
 	var now posted
-	if look := a.call(ctx, http.MethodGet, "/api/v2/silence/"+url.PathEscape(id), nil, &now); look == nil && now.isOver() {
+	if look := a.call(ctx, http.MethodGet, path, nil, func(answer *web.Answer) error { return answer.Value(&now) }); look == nil && now.isOver() {
 		return nil
 	}
 	return err
 }
 
-// list returns our silences that have not ended, of this cluster and of others.
-func (a alertmanager) list(ctx context.Context) ([]posted, error) {
+// list calls each with our silences that have not ended, of this cluster and of others.
+func (a alertmanager) list(ctx context.Context, each func(posted)) error {
 	filter := url.QueryEscape(fmt.Sprintf("%s!~%q", ours.Name, ours.Value))
-	var all []posted
-	if err := a.call(ctx, http.MethodGet, "/api/v2/silences?filter="+filter, nil, &all); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(p posted) bool { return p.CreatedBy != creator || p.isOver() }), nil
+	return a.call(ctx, http.MethodGet, "/api/v2/silences?filter="+filter, nil, func(answer *web.Answer) error {
+		return answer.Array(func() error {
+			var p posted
+			err := answer.Value(&p)
+			if err == nil && p.CreatedBy == creator && !p.isOver() {
+				each(p)
+			}
+			return err
+		})
+	})
 }
 
-// call sends a request, and reads the answer into into, if that is not nil.
-func (a alertmanager) call(ctx context.Context, method, path string, body, into any) error {
+// call sends a request, and has read read the answer, if that is not nil.
+func (a alertmanager) call(ctx context.Context, method, path string, body any, read func(*web.Answer) error) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("preparing a request to %s: %w", a.url, err)
@@ -125,22 +123,5 @@ func (a alertmanager) call(ctx context.Context, method, path string, body, into 
 		return fmt.Errorf("preparing a request to %s: %w", a.url, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := a.client.Do(request)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the address
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	switch {
-	case response.StatusCode != http.StatusOK:
-		return &refusal{response.StatusCode, fmt.Sprintf("%s answers %s: %.200q", a.url, response.Status, strings.TrimSpace(string(answer)))}
-	case err != nil:
-		return fmt.Errorf("reading the answer of %s: %w", a.url, err)
-	case into == nil:
-		return nil
-	}
-	if err := json.Unmarshal(answer, into); err != nil {
-		return fmt.Errorf("%s does not answer as an Alertmanager", a.url)
-	}
-	return nil
+	return web.Ask(a.client, request, "an Alertmanager", read)
 }

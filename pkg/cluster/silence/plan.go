@@ -92,24 +92,23 @@ func (one *kept) carryOut(ctx context.Context, server alertmanager, t todo, now 
 // adopt takes over the silences that the leader before has left, and ends those of nodes that are
 // not at work. Other clusters may use the same Alertmanager: their nodes have other UIDs.
 func (one *kept) adopt(ctx context.Context, server alertmanager, work []Work, known func(fleet.Owner) bool) error {
-	found, err := server.list(ctx)
-	if err != nil {
-		return fmt.Errorf("looking for silences of the leader before: %w", err)
-	}
-	for _, p := range found {
+	err := server.list(ctx, func(p posted) {
 		var owner fleet.Owner
 		if _, err := fmt.Sscanf(p.Comment, "kubectl-upgrade upgrades node %s (UID %s", &owner.Node, &owner.UID); err != nil || len(owner.UID) == 0 {
-			continue
+			return
 		}
 		owner.UID = owner.UID[:len(owner.UID)-1] // the bracket
 		if p.Comment != comment(owner) || !known(owner) || !sameMatchers(p.Matchers, matchers(&one.silence, owner.Node)) {
-			continue
+			return
 		}
 		p.Status = nil
 		one.held[owner] = p
 		if slices.ContainsFunc(work, func(w Work) bool { return w.Owner == owner }) {
 			one.began[owner] = p.StartsAt
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("looking for silences of the leader before: %w", err)
 	}
 	one.listed = true
 	return nil

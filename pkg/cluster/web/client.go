@@ -1,7 +1,7 @@
-// Package web makes clients for the addresses in the UpgradePolicy, such as that of a Prometheus.
+// Package web asks the servers that the UpgradePolicy names, such as a Prometheus.
 //
-// It promises that a token goes to its address only, that no more than MaxBytes are read of an
-// answer, and that no error has a Secret.
+// It promises that a token goes to its address only, that an answer is read as a stream, of which no
+// more than a small piece is in memory at a time, and that no error has a Secret.
 package web
 
 import (
@@ -10,8 +10,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -25,16 +25,20 @@ const (
 	tokenKey = "token"
 )
 
-// MaxBytes is the most that is read of an answer.
-const MaxBytes = 4 << 20
+const (
+	// maxHeader is how many bytes the header of an answer may have.
+	maxHeader = 64 << 10
+	// maxUnread is how much of an answer is received before it is read, over HTTP/2.
+	maxUnread = 256 << 10
+)
 
 // Access names the Secrets for an address. Empty: there is none.
 type Access struct{ CASecret, TokenSecret string }
 
-// NewClient returns a client that trusts and sends what the Secrets have. It follows no redirect, as
-// the token would go with it, and keeps no connection. The error may be a *secret.Problem.
-func NewClient(ctx context.Context, secrets typedcorev1.SecretsGetter, access Access) (*http.Client, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true}
+// ClientFor returns a client that trusts and sends what the Secrets have. The error may be a
+// *secret.Problem.
+func ClientFor(ctx context.Context, secrets typedcorev1.SecretsGetter, access Access) (*http.Client, error) {
+	var trusted *tls.Config
 	if access.CASecret != "" {
 		text, err := secret.Read(ctx, secrets, access.CASecret, caKey)
 		if err != nil {
@@ -44,58 +48,48 @@ func NewClient(ctx context.Context, secrets typedcorev1.SecretsGetter, access Ac
 		if !pool.AppendCertsFromPEM([]byte(text)) {
 			return nil, fmt.Errorf("key %s of Secret %s has no certificate in PEM", caKey, access.CASecret)
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		trusted = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	bounded := boundedTransport{base: transport}
+	token := ""
 	if access.TokenSecret != "" {
-		token, err := secret.Read(ctx, secrets, access.TokenSecret, tokenKey)
-		if err != nil {
+		var err error
+		if token, err = secret.Read(ctx, secrets, access.TokenSecret, tokenKey); err != nil {
 			return nil, err
 		}
-		bounded.token = token
-		if strings.ContainsFunc(bounded.token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return nil, fmt.Errorf("key %s of Secret %s is not one word of printable letters", tokenKey, access.TokenSecret)
 		}
 	}
-	refuse := func(*http.Request, []*http.Request) error {
-		return errors.New("it answers with another address: set that as the url")
-	}
-	return &http.Client{Transport: bounded, CheckRedirect: refuse}, nil
+	return NewClient(trusted, http.ProxyFromEnvironment, token), nil
 }
 
-// Bounded returns a transport that cuts answers.
-func Bounded(base http.RoundTripper) http.RoundTripper { return boundedTransport{base: base} }
+// NewClient returns a client for one address, to which it sends the token, if there is one. It follows
+// no redirect, as the token would go with it, and keeps no connection.
+func NewClient(trusted *tls.Config, proxy func(*http.Request) (*url.URL, error), token string) *http.Client {
+	var transport http.RoundTripper = &http.Transport{
+		Proxy: proxy, TLSClientConfig: trusted, ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread},
+	}
+	if token != "" {
+		transport = withToken{transport, token}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: RefuseRedirect}
+}
 
-// boundedTransport sends the token, and cuts answers.
-type boundedTransport struct {
-	base  http.RoundTripper
+// RefuseRedirect is an http.Client's CheckRedirect.
+func RefuseRedirect(*http.Request, []*http.Request) error {
+	return errors.New("it answers with another address, which is not followed: set that one")
+}
+
+// withToken sends the token.
+type withToken struct {
+	next  http.RoundTripper
 	token string
 }
 
-func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if t.token != "" {
-		request = request.Clone(request.Context())
-		request.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	response, err := t.base.RoundTrip(request)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // http.Client adds the address
-	}
-	response.Body = &boundedBody{ReadCloser: response.Body, left: MaxBytes}
-	return response, nil
-}
-
-// boundedBody is an answer of which only the first bytes are read.
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("the answer is larger than %d MiB", MaxBytes>>20)
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err //nolint:wrapcheck // io.EOF must stay as it is
+// RoundTrip implements http.RoundTripper.
+func (t withToken) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Authorization", "Bearer "+t.token)
+	return t.next.RoundTrip(request) //nolint:wrapcheck // http.Client adds the address
 }

@@ -30,6 +30,9 @@ func problemText(a order.Answer) string {
 		if name := http.StatusText(a.Status); name != "" {
 			status += " (" + name + ")"
 		}
+		if a.Status >= http.StatusMultipleChoices && a.Status < http.StatusBadRequest {
+			status += ": redirects are not followed"
+		}
 		return status
 	}
 	if text, known := texts[a.Problem]; known {

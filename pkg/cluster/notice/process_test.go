@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,6 +75,67 @@ func TestSend(t *testing.T) {
 	check := order.Order{URL: "generic+http://" + host + "/hook", CheckOnly: true} // there is no event
 	if answer := notice.RunProgram(t.Context(), program, check); answer.Problem != "" || got != "" {
 		t.Errorf("a check: %+v, received %q", answer, got)
+	}
+}
+
+// TestRedirects checks that no service follows a redirect: its address is a secret, which the header
+// Referer would tell.
+func TestRedirects(t *testing.T) {
+	var mutex sync.Mutex
+	var told []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		told = append(told, r.Header.Get("Referer"))
+	}))
+	defer elsewhere.Close()
+	code := http.StatusFound
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL, code)
+	}))
+	defer receiver.Close()
+	host := strings.TrimPrefix(receiver.URL, "http://")
+	for _, code = range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		for _, url := range []string{
+			"generic+http://" + host + "/TOPSECRET",
+			"ntfy://" + host + "/TOPSECRET?scheme=http",
+			"gotify://" + host + "/AbcdefghijklmnO?disabletls=yes",
+			"mattermost://" + host + "/TOPSECRET?disabletls=yes",
+			"matrix://:TOPSECRET@" + host + "?disableTLS=yes&rooms=!a:b",
+			"signal://" + host + "/+12345678901/+12345678902?disabletls=yes",
+			"bark://:TOPSECRET@" + host + "?scheme=http",
+		} {
+			answer := notice.RunProgram(t.Context(), program, orderTo(url))
+			if want := fmt.Sprintf("the service answered %d", code); !strings.HasPrefix(notice.Text(answer), want) {
+				t.Errorf("%s: %s, want %q", url, notice.Text(answer), want)
+			}
+		}
+	}
+	if len(told) > 0 {
+		t.Errorf("a redirect was followed: %q", told)
+	}
+}
+
+// TestTransports checks which services of the library have transports of their own, which package send
+// observes one by one.
+func TestTransports(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/nicholas-fedor/shoutrrr").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(dir)), "pkg"), func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("http.Transport{")) || bytes.Contains(text, []byte("CheckRedirect")) {
+			found[filepath.Base(filepath.Dir(path))] = true
+		}
+		return err
+	})
+	if want := []string{"gotify", "mattermost", "ntfy"}; err != nil || !slices.Equal(slices.Sorted(maps.Keys(found)), want) {
+		t.Errorf("got %v, %v, want %v: have package send observe them", found, err, want)
 	}
 }
 

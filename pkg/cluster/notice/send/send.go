@@ -9,6 +9,7 @@
 package send
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -17,16 +18,21 @@ import (
 	"net/http"
 	"net/textproto"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
+	"github.com/nicholas-fedor/shoutrrr/pkg/services/push/ntfy"
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 )
+
+// maxHeap is from where on garbage is collected without pause.
+const maxHeap = 32 << 20
 
 // maxMemory is how much memory a template, or an answer, may need: one arena of Go's heap, which is 64
 // MiB, and what is beside it. Four such processes have room in the coordinator's limit.
@@ -42,6 +48,7 @@ func Main(in io.Reader, out io.Writer) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
 		return errors.New("limiting the memory of this process")
 	}
+	debug.SetMemoryLimit(maxHeap)
 	return Answer(in, out)
 }
 
@@ -61,7 +68,7 @@ func send(o order.Order) (answer order.Answer) {
 			answer = order.Answer{Problem: order.ProblemOther}
 		}
 	}()
-	text, err := Render(o.Template, o.Data)
+	text, err := Render(o.Template, escaped(o.Data, escapeFor(o.URL)))
 	if err != nil {
 		return order.Answer{Problem: order.ProblemTemplate, Detail: err.Error()}
 	}
@@ -79,6 +86,7 @@ func send(o order.Order) (answer order.Answer) {
 	case err != nil && seen.problem == "": // some services log in first
 		return order.Answer{Problem: order.ProblemAddress}
 	case err == nil:
+		seen.watch(service)
 		err = service.Send(text, &types.Params{})
 	}
 	return seen.answer(err)
@@ -99,23 +107,48 @@ func check(address string) order.Answer {
 
 // observe has all clients of this process that have no transport of their own observed.
 func observe() *observer {
-	o := &observer{next: http.DefaultTransport}
-	http.DefaultTransport = o
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library says so
+	transport.MaxResponseHeaderBytes = maxAnswer
+	o := &observer{}
+	http.DefaultTransport = o.over(transport)
 	http.DefaultClient.Timeout = order.Timeout - 5*time.Second
 	return o
 }
 
-// observer is a transport that keeps what went wrong last, and limits what is read.
-type observer struct {
-	next http.RoundTripper
+// watch has the client of a service observed that has a transport of its own.
+func (o *observer) watch(service types.Service) {
+	switch own := service.(type) {
+	case interface{ GetHTTPClient() *http.Client }: // gotify and mattermost
+		client := own.GetHTTPClient()
+		client.Transport = o.over(client.Transport)
+	case *ntfy.Service:
+		transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: own.Config.DisableTLSVerification}} //nolint:gosec // the address asks for it
+		own.SetHTTPClient(&http.Client{Timeout: ntfy.HTTPTimeout * time.Second, Transport: o.over(transport)})
+	}
+}
 
+// observer keeps what went wrong last.
+type observer struct {
 	mutex   sync.Mutex
 	problem order.Problem
 	status  int
 }
 
+// over returns a transport that is observed, follows no redirect, and limits what is read.
+func (o *observer) over(next http.RoundTripper) http.RoundTripper { return observed{o, next} }
+
+// observed is a transport.
+type observed struct {
+	*observer
+	next http.RoundTripper
+}
+
+// errRedirect is the error of an answer with another address: that would get this one, which is a
+// secret, in the header Referer.
+var errRedirect = errors.New("redirects are not followed")
+
 // RoundTrip implements http.RoundTripper.
-func (o *observer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := o.next.RoundTrip(r)
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -126,10 +159,14 @@ func (o *observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		o.problem, o.status = classify(err), 0
 		return nil, err
-	case response.StatusCode >= http.StatusBadRequest:
+	case response.StatusCode >= http.StatusMultipleChoices:
 		o.problem, o.status = order.ProblemStatus, response.StatusCode
 	default:
 		o.problem, o.status = "", 0
+	}
+	if response.StatusCode < http.StatusBadRequest && response.Header.Get("Location") != "" {
+		_ = response.Body.Close() // nothing of it is read
+		return nil, errRedirect
 	}
 	response.Body = struct {
 		io.Reader

@@ -151,8 +151,7 @@ func (a *apply) readFlags(in *time.Location) error {
 		if err != nil {
 			return err
 		}
-		at = at.UTC().Truncate(time.Second)
-		a.request.StartTime = &at
+		a.request.StartTime = new(at.UTC().Truncate(time.Second))
 	}
 	return a.dryRun.check()
 }
@@ -165,6 +164,13 @@ func (a *apply) run(ctx context.Context) error {
 	if err := a.readFlags(in); err != nil {
 		return err
 	}
+	if err = a.once(ctx, in); apierrors.IsAlreadyExists(err) { // another command was first: its upgrade is followed
+		err = a.once(ctx, in)
+	}
+	return err
+}
+
+func (a *apply) once(ctx context.Context, in *time.Location) error {
 	shot, err := a.takeSnapshot(ctx, true)
 	if err != nil {
 		return err
@@ -180,8 +186,7 @@ func (a *apply) run(ctx context.Context) error {
 	if err := a.propose(ctx, p, in); err != nil || !p.hasWork() {
 		return err
 	}
-	u := p.upgrade
-	created, err := a.create(ctx, u)
+	created, err := a.create(ctx, p.upgrade)
 	if err != nil {
 		return err
 	}
@@ -312,7 +317,7 @@ func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alph
 	}
 	created, err := reader.kinds.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: a.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it", u.Name)
+		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it: %w", u.Name, err)
 	}
 	if err != nil {
 		return nil, explain("creating ClusterUpgrade "+u.Name, err)

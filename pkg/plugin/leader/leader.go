@@ -241,6 +241,9 @@ func (l *Link) Undo(ctx context.Context) (owner string, err error) {
 		if i < 0 {
 			return nil, "is not there", nil
 		}
+		if len(gates) == 1 { // as before the first one
+			return map[string]any{"op": "remove", "path": "/spec/gates"}, "removed", nil
+		}
 		return map[string]any{"op": "remove", "path": fmt.Sprintf("/spec/gates/%d", i)}, "removed", nil
 	})
 	if err != nil {

@@ -93,6 +93,8 @@ type Source struct {
 	// Problem is why the index is missing or incomplete: SourceUnavailable, SourceEmpty
 	// or SourceInvalid. Offers are valid even so.
 	Problem Hold `json:"problem,omitzero"`
+	// Signed is when the index was signed; zero: it need not be.
+	Signed time.Time `json:"signed,omitzero"`
 }
 
 // Offer is an image of one version for one architecture.

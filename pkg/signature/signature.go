@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -63,24 +64,28 @@ func ReadKeyring(armored string) (*Keyring, error) {
 // Binary returns the keys as gpg's --keyring takes them.
 func (k *Keyring) Binary() []byte { return k.binary }
 
-// Verify returns an error unless signature, armored or not, is a signature of text by a
-// key of the keyring that is valid now.
-func (k *Keyring) Verify(text, signature []byte) error {
+// Verify returns when text was signed. It returns an error unless signature, armored or not, is a
+// signature of text by a key of the keyring that is valid now.
+func (k *Keyring) Verify(text, signature []byte) (signed time.Time, err error) {
 	if len(signature) == 0 {
-		return errors.New("its signature is empty")
+		return signed, errors.New("its signature is empty")
 	}
-	check := openpgp.CheckDetachedSignature
+	var binary io.Reader = bytes.NewReader(signature)
 	if bytes.HasPrefix(bytes.TrimSpace(signature), []byte(begin)) {
-		check = openpgp.CheckArmoredDetachedSignature
+		block, err := armor.Decode(binary)
+		if err != nil || block.Type != openpgp.SignatureType {
+			return signed, errors.New("its signature is wrong: it is not armored as one")
+		}
+		binary = block.Body
 	}
-	_, err := check(k.keys, bytes.NewReader(text), bytes.NewReader(signature), &packet.Config{})
+	made, _, err := openpgp.VerifyDetachedSignature(k.keys, bytes.NewReader(text), binary, &packet.Config{})
 	switch {
 	case err == nil:
-		return nil
+		return made.CreationTime, nil
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
-		return errors.New("it is signed by a key that is not in the keyring")
+		return signed, errors.New("it is signed by a key that is not in the keyring")
 	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrSignatureExpired), errors.Is(err, pgperrors.ErrKeyRevoked):
-		return fmt.Errorf("its signature is no longer valid: %w", err)
+		return signed, fmt.Errorf("its signature is no longer valid: %w", err)
 	}
-	return fmt.Errorf("its signature is wrong: %w", err)
+	return signed, fmt.Errorf("its signature is wrong: %w", err)
 }

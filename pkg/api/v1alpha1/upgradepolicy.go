@@ -272,6 +272,19 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
+	// FormerlyOffered are versions that were among Offered: another image under one of them, once it
+	// is back, replaces the former one.
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	FormerlyOffered []OfferedVersion `json:"formerlyOffered,omitempty"`
+
+	// IndexSigned is the newest signature of the index that was read. An index with an older one is
+	// refused.
+	// +optional
+	IndexSigned *IndexSignature `json:"indexSigned,omitempty"`
+
 	// Gates are the last answers to the questions of spec.gates, while an upgrade is active.
 	// +listType=map
 	// +listMapKey=name
@@ -315,37 +328,6 @@ type UpgradePolicyStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// OfferedVersion is a version that the source offers.
-type OfferedVersion struct {
-	// Version, such as v1.34.4.
-	// +kubebuilder:validation:MaxLength=64
-	Version string `json:"version"`
-	// FirstSeenTime is when the coordinator first saw that it is available.
-	FirstSeenTime metav1.Time `json:"firstSeenTime"`
-
-	// Images are those that the source offers for it. minAgeSeconds counts for each of them.
-	// +listType=map
-	// +listMapKey=architecture
-	// +kubebuilder:validation:MaxItems=8
-	// +optional
-	Images []OfferedImage `json:"images,omitempty"`
-}
-
-// OfferedImage is an image that the source offers.
-type OfferedImage struct {
-	// Architecture, as Kubernetes names it, such as amd64.
-	// +kubebuilder:validation:MaxLength=32
-	Architecture string `json:"architecture"`
-	// Digest of the image in the index, as in sha256:….
-	// +kubebuilder:validation:MaxLength=128
-	Digest string `json:"digest"`
-	// FirstSeenTime is when the coordinator first saw the image with this digest.
-	FirstSeenTime metav1.Time `json:"firstSeenTime"`
-	// Replaced reports whether the source had another image before, under the same version.
-	// +optional
-	Replaced bool `json:"replaced,omitempty"`
 }
 
 // UpgradePolicyList is a list of policies.

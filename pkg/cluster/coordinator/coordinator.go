@@ -134,7 +134,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	defer c.metrics.Lead()()
 	if policy := reader.Policy(); policy != nil {
-		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
+		c.offers.start(ctx, policy) // the first plan needs to know what is on offer
 	}
 	c.notices, c.silences = c.newSender(planAgain), c.newSilences(planAgain)
 	var beside sync.WaitGroup
@@ -216,7 +216,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	}
 	policy, policyErr := c.ensurePolicy(ctx, s)
 	if policyErr == nil {
-		s.Source = c.offers.follow(policy.Spec.Source)
+		s.Source = c.offers.follow(policy)
 		s.Policy = observePolicy(policy, s, c.failing, now)
 		noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
 		var err error

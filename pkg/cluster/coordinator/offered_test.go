@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestNewestOffered(t *testing.T) {
 			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v})
 		}
 		var got []string
-		for _, one := range newestOffered(known, s, now) {
+		for _, one := range newestOffered(known, nil, s, now) {
 			switch {
 			case one.FirstSeenTime.Equal(&before):
 				one.Version += "*"
@@ -53,7 +54,7 @@ func TestNewestOffered(t *testing.T) {
 	for minor := range 40 {
 		many.Source.Offers = append(many.Source.Offers, fleet.Offer{Version: fmt.Sprintf("v1.%d.0", minor)})
 	}
-	if got := newestOffered(nil, many, now); len(got) != maxOffered || got[0].Version != "v1.39.0" {
+	if got := newestOffered(nil, nil, many, now); len(got) != maxOffered || got[0].Version != "v1.39.0" {
 		t.Errorf("of 40 minors %d are listed, from %s", len(got), got[0].Version)
 	}
 }
@@ -83,7 +84,7 @@ func TestImageReplaced(t *testing.T) {
 			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: []string{"amd64", "arm64"}[i], Digest: digest}})
 		}
 		before := status
-		status = newestOffered(before, s, start.Add(time.Duration(hour)*time.Hour))
+		status = newestOffered(before, nil, s, start.Add(time.Duration(hour)*time.Hour))
 		var got []string
 		for _, image := range status[0].Images {
 			got = append(got, fmt.Sprintf("%s %s %.0f %t", image.Architecture, image.Digest, image.FirstSeenTime.Sub(start).Hours(), image.Replaced))
@@ -97,7 +98,69 @@ func TestImageReplaced(t *testing.T) {
 	}
 	known := []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: metav1.NewTime(start)}}
 	s := fleet.Snapshot{Source: fleet.Source{Offers: []fleet.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64", Digest: "a"}}}}}
-	if got := newestOffered(known, s, start.Add(time.Hour))[0].Images; len(got) != 1 || !got[0].FirstSeenTime.Time.Equal(start) || got[0].Replaced {
+	if got := newestOffered(known, nil, s, start.Add(time.Hour))[0].Images; len(got) != 1 || !got[0].FirstSeenTime.Time.Equal(start) || got[0].Replaced {
 		t.Errorf("a version that a former coordinator saw has %+v", got)
+	}
+}
+
+// TestImageReplacedWhileAway checks that another image under a version is told that was not on offer for a
+// while, and that what was on offer is bounded.
+func TestImageReplacedWhileAway(t *testing.T) {
+	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	stored := &v1alpha1.UpgradePolicy{}
+	read := func(offers ...fleet.Offer) (told []string) {
+		t.Helper()
+		now = now.Add(time.Hour)
+		s := fleet.Snapshot{Source: fleet.Source{Offers: offers}}
+		observed := observePolicy(stored, s, "", now)
+		told = replaced(slices.Concat(stored.Status.FormerlyOffered, stored.Status.Offered), observed.Status.Offered)
+		stored = observed
+		return told
+	}
+	of := func(version, digest string) fleet.Offer {
+		return fleet.Offer{Version: version, Image: v1alpha1.Image{Architecture: "amd64", Digest: digest}}
+	}
+	read(of("v1.34.4", "a"))
+	read(of("v1.35.0", "x"))
+	if len(stored.Status.Offered) != 1 || len(stored.Status.FormerlyOffered) != 1 {
+		t.Fatalf("got %+v", stored.Status)
+	}
+	if told := read(of("v1.34.4", "b"), of("v1.35.0", "x")); len(told) != 1 || !strings.Contains(told[0], "b in place of a") {
+		t.Errorf("told %q", told)
+	}
+	if got := stored.Status.Offered[1].Images[0]; !got.Replaced || !got.FirstSeenTime.Time.Equal(now) || len(stored.Status.FormerlyOffered) != 0 {
+		t.Errorf("got %+v, formerly %+v", got, stored.Status.FormerlyOffered)
+	}
+	read(of("v1.35.0", "x"))
+	if told := read(of("v1.34.4", "b"), of("v1.35.0", "x")); len(told) != 0 || !stored.Status.Offered[1].Images[0].Replaced {
+		t.Errorf("the same image again: told %q, %+v", told, stored.Status.Offered[1])
+	}
+	for minor := range 40 {
+		read(of(fmt.Sprintf("v1.%d.0", minor), "y"))
+	}
+	if former := stored.Status.FormerlyOffered; len(former) != maxOffered || former[0].Version != "v1.38.0" {
+		t.Errorf("of 40 versions %d are kept, from %s", len(former), former[0].Version)
+	}
+}
+
+func TestNewestSignature(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 11, 21, 1, minute, 0, 0, time.UTC) }
+	from := v1alpha1.ImageSource{URL: "https://x/", Keyring: "k"}
+	first := newestSignature(nil, from, at(1))
+	for name, row := range map[string]struct {
+		from   v1alpha1.ImageSource
+		signed time.Time
+		want   time.Time
+	}{
+		"a newer one":     {from, at(2), at(2)},
+		"unreadable":      {from, time.Time{}, at(1)},
+		"an older one":    {from, at(0), at(1)},
+		"another keyring": {v1alpha1.ImageSource{URL: "https://x/", Keyring: "l"}, at(0), at(0)},
+		"no keyring":      {v1alpha1.ImageSource{URL: "https://x/"}, time.Time{}, time.Time{}},
+	} {
+		got := newestSignature(first, row.from, row.signed)
+		if (got == nil) != row.want.IsZero() || got != nil && !got.Time.Time.Equal(row.want) {
+			t.Errorf("%s: got %+v, want %s", name, got, row.want)
+		}
 	}
 }

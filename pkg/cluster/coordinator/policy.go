@@ -54,12 +54,17 @@ func managed(u v1alpha1.NodeUpgrade) bool {
 func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation
-	policy.Status.Offered = newestOffered(policy.Status.Offered, s, now)
+	policy.Status.Offered = newestOffered(stored.Status.Offered, stored.Status.FormerlyOffered, s, now)
+	policy.Status.FormerlyOffered = formerlyOffered(stored.Status, policy.Status.Offered)
+	policy.Status.IndexSigned = newestSignature(stored.Status.IndexSigned, policy.Spec.Source, s.Source.Signed)
 	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
 	if reason, err := checkPolicy(policy.Spec); err != nil {
 		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, string(reason), err.Error()
 	}
 	ready := metav1.Condition{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue, Reason: "Read", Message: "the index of images was read and understood"}
+	if signed := s.Source.Signed; !signed.IsZero() {
+		ready.Message += "; it was signed on " + fleet.FormatTime(signed)
+	}
 	if problem := s.Source.Problem; problem.Reason != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
 	}
@@ -79,7 +84,7 @@ func noteGates(policy *v1alpha1.UpgradePolicy, answers []v1alpha1.GateStatus) {
 	for i := range answers {
 		one := &answers[i]
 		was := policy.GateStatus(one.Name)
-		if was != nil && was.State == one.State && was.Message == one.Message && one.AskedTime.Sub(was.AskedTime.Time) < gate.RefreshAfter {
+		if was != nil && was.State == one.State && was.Message == one.Message && one.AskedTime.Sub(was.AskedTime.Time).Abs() < gate.RefreshAfter {
 			one.SinceTime, one.AskedTime = was.SinceTime, was.AskedTime
 		}
 	}
@@ -132,7 +137,7 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 		return fmt.Errorf("applying the status of UpgradePolicy %s: %w", stored.Name, err)
 	}
 	c.behind.wrote(string(stored.UID))
-	for _, message := range replaced(stored.Status.Offered, status.Offered) {
+	for _, message := range replaced(slices.Concat(stored.Status.FormerlyOffered, stored.Status.Offered), status.Offered) {
 		c.record("UpgradePolicy", stored, corev1.EventTypeWarning, eventReplaced, message)
 		c.log.Warn("an image was replaced", "message", message)
 	}

@@ -8,12 +8,14 @@
 //     be truncated, or not an index. A Kubernetes image whose name has no version is
 //     skipped and reported; the others are valid.
 //   - An index that cannot be read offers no images, even if it did before. Nor does an
-//     index without a valid signature, if the policy has a keyring.
+//     index without a valid signature, if the policy has a keyring, or with an older one than
+//     before.
 //   - Only the index and its signature are downloaded.
 package source
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -91,8 +93,17 @@ func Check(source v1alpha1.ImageSource) error {
 	return nil
 }
 
+// Identity returns a hash of what an index belongs to.
+func Identity(source v1alpha1.ImageSource) string {
+	return fmt.Sprintf("%.16x", sha256.Sum256([]byte(source.URL+"\n"+source.Keyring)))
+}
+
 // Read reads the index. An error is the Problem of the result.
-func (p *Poller) Read(ctx context.Context) fleet.Source {
+func (p *Poller) Read(ctx context.Context) fleet.Source { return p.ReadSince(ctx, time.Time{}) }
+
+// ReadSince is Read, and refuses an index that was signed before newest, when one that was read before was
+// signed: who serves an old one may hide a version, or offer one that was withdrawn.
+func (p *Poller) ReadSince(ctx context.Context, newest time.Time) fleet.Source {
 	if p.problem != nil {
 		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.problem.Error()}}
 	}
@@ -101,7 +112,15 @@ func (p *Poller) Read(ctx context.Context) fleet.Source {
 		message := fmt.Sprintf("reading %s%s: %s", p.base, image.IndexName, ownPort.ReplaceAllString(err.Error(), ""))
 		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
+	if !s.Signed.IsZero() && s.Signed.Before(newest) {
+		return fleet.Source{Problem: p.untrusted("it was signed on %s, and one that was signed on %s was read before", fleet.FormatTime(s.Signed), fleet.FormatTime(newest))}
+	}
 	return s
+}
+
+// untrusted returns why the index is refused.
+func (p *Poller) untrusted(format string, args ...any) fleet.Hold {
+	return fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.base + image.IndexName + " is not to be trusted: " + fmt.Sprintf(format, args...)}
 }
 
 func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
@@ -128,10 +147,12 @@ func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
 	if err != nil {
 		return fleet.Source{}, err
 	}
-	if problem, err := p.verify(ctx, body); err != nil || problem.Holds() {
+	signed, problem, err := p.verify(ctx, body)
+	if err != nil || problem.Holds() {
 		return fleet.Source{Problem: problem}, err
 	}
 	p.good = Parse(p.base, string(body))
+	p.good.Signed = signed
 	p.seen, p.etag, p.modified = true, response.Header.Get("ETag"), response.Header.Get("Last-Modified")
 	return p.good, nil
 }
@@ -186,39 +207,36 @@ func keyringOf(source v1alpha1.ImageSource) (*signature.Keyring, error) {
 	return signature.ReadKeyring(source.Keyring)
 }
 
-// verify returns why an index cannot be trusted. It returns an error if the signature
-// cannot be read now.
-func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
+// verify returns when an index was signed, or why it cannot be trusted. It returns an error if the
+// signature cannot be read now.
+func (p *Poller) verify(ctx context.Context, index []byte) (signed time.Time, problem fleet.Hold, err error) {
 	if p.keyring == nil {
-		return fleet.Hold{}, nil
+		return signed, problem, nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+image.SignatureName, nil)
 	if err != nil {
-		return fleet.Hold{}, err
+		return signed, problem, err
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
-		return fleet.Hold{}, cause(err)
+		return signed, problem, cause(err)
 	}
 	defer response.Body.Close()
-	untrusted := func(format string, args ...any) fleet.Hold {
-		return fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.base + image.IndexName + " is not to be trusted: " + fmt.Sprintf(format, args...)}
-	}
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return untrusted("there is no signature %s beside it, and the UpgradePolicy has a keyring", image.SignatureName), nil
+		return signed, p.untrusted("there is no signature %s beside it, and the UpgradePolicy has a keyring", image.SignatureName), nil
 	default:
-		return fleet.Hold{}, fmt.Errorf("reading its signature %s: the server answers %s", image.SignatureName, response.Status)
+		return signed, problem, fmt.Errorf("reading its signature %s: the server answers %s", image.SignatureName, response.Status)
 	}
-	signed, err := readAll(response.Body, signature.Size)
+	text, err := readAll(response.Body, signature.Size)
 	if err != nil {
-		return fleet.Hold{}, fmt.Errorf("reading its signature %s: %w", image.SignatureName, err)
+		return signed, problem, fmt.Errorf("reading its signature %s: %w", image.SignatureName, err)
 	}
-	if err := p.keyring.Verify(index, signed); err != nil {
-		return untrusted("%v", err), nil
+	if signed, err = p.keyring.Verify(index, text); err != nil {
+		return signed, p.untrusted("%v", err), nil
 	}
-	return fleet.Hold{}, nil
+	return signed, problem, nil
 }
 
 // readAll reads all bytes. It returns an error if there are more than most.

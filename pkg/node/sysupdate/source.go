@@ -76,7 +76,7 @@ func (s source) verifySignature(ctx context.Context, index []byte) error {
 	case err != nil:
 		return err
 	default:
-		err = s.keyring.Verify(index, signed)
+		_, err = s.keyring.Verify(index, signed)
 	}
 	if err != nil {
 		return host.Fail(v1alpha1.ReasonSignatureInvalid, "%s%s is not to be trusted: %w", s.folder, image.IndexName, err)

@@ -243,10 +243,10 @@ func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
 // It compares generations, not times: clocks of nodes may be wrong, and a status that
 // was sent before its node hung may arrive late. Setting abandoned and withdrawing the
 // release raise the generation; an agent that has observed it knows that its release
-// and its slot are gone, and starts again. A node that is not Ready, or failed, would
-// only stop the others again.
+// and its slot are gone, and starts again. One past its last check goes on without a slot until its
+// attempt has ended. A node that is not Ready, or failed, would only stop the others again.
 func (n *node) returned() bool {
-	return n.abandoned != nil && !n.released() && n.answered && n.lease == nil && n.Ready && !n.failed()
+	return n.abandoned != nil && !n.released() && n.answered && n.lease == nil && n.Ready && !n.failed() && n.phase != v1alpha1.PhaseCommitted
 }
 
 // abandonedMessage returns why, and until when, an abandoned node is left out.

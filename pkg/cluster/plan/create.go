@@ -229,6 +229,27 @@ func (t *target) rebootDue(n *node) bool {
 	return n.silent() || n.status.Reboot.Required && !t.rebooted(n)
 }
 
+// unlooked returns a node whose agent has not looked, since a person asked for the Reboot, whether the node needs
+// one; or nil. What it said before may be minutes old, and the person may just have changed that. An automatic
+// Reboot is not held: another one follows.
+func (c *cluster) unlooked(t *target) *node {
+	if _, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]; byItself || !t.reboot {
+		return nil
+	}
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return t.concerns(n) && !t.isFor(n.status.Upgrade) })
+	if i < 0 {
+		return nil
+	}
+	return c.nodes[i]
+}
+
+// unlookedHold returns the hold of a Reboot that waits for that node.
+func (c *cluster) unlookedHold(n *node) fleet.Hold {
+	message := fmt.Sprintf("node %s: its agent has not looked since the request whether the node needs a reboot", n.Name)
+	triggered := c.target.Status.TriggerTime
+	return fleet.Hold{Reason: v1alpha1.ReasonAgentNotAnswering, Message: message, Stays: triggered != nil && hasLasted(&triggered.Time, c.now)}
+}
+
 // rebooted reports whether the upgrade has rebooted the node. It does so only once: a
 // node that needs another reboot right away waits for the next upgrade.
 func (t *target) rebooted(n *node) bool {

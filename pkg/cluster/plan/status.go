@@ -54,11 +54,11 @@ func (p *planner) reportActive(t *target, out *Plan) {
 	p.setConditions(t, metav1.ConditionUnknown, p.summary())
 }
 
-// finished reports whether every node is up to date and in service, every apiserver at the
-// version, and every node's hooks have ended.
+// finished reports whether every node is up to date and in service, as looked at since the request, every
+// apiserver at the version, and every node's hooks have ended.
 func (p *planner) finished(t *target) bool {
 	return t.Status.TriggerTime != nil && p.cluster.total > 0 && p.survey.oldAPIServer == "" &&
-		t.Status.Nodes.Done == t.Status.Nodes.Total && p.cluster.hooks.turnsEnded(t)
+		t.Status.Nodes.Done == t.Status.Nodes.Total && p.cluster.unlooked(t) == nil && p.cluster.hooks.turnsEnded(t)
 }
 
 func (p *planner) success(t *target) fleet.Hold {
@@ -187,6 +187,9 @@ func (p *planner) summary() fleet.Hold {
 		return p.cluster.hooks.hooksLeft(nil) // of a former upgrade, which use the budget up
 	case queued >= 0:
 		return p.verdicts[queued].hold
+	}
+	if n := p.cluster.unlooked(p.cluster.target); n != nil {
+		return p.cluster.unlookedHold(n)
 	}
 	if !p.cluster.hooks.turnsEnded(p.cluster.target) {
 		return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after a node are about to run"}

@@ -209,6 +209,7 @@ func (a *Agent) gather(ctx context.Context, o machine.Observation, after string)
 		if err := seen.answer(last); err != nil {
 			return err
 		}
+		a.engine.ask.Store(true) // so that its status is no older than the facts
 	}
 	age := o.Now.Sub(seen.asked.at)
 	stale := seen.facts == nil || seen.wrong != "" || seen.after != after || age >= seen.maxAge() ||

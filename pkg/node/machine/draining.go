@@ -107,7 +107,10 @@ func HostSince(s State, o Observation, confProblem string) time.Time {
 	case v1alpha1.StepLastCheck:
 		return s.Since
 	case v1alpha1.StepLocking:
-		if s.ranKubeadmAhead() {
+		switch {
+		case o.Spec.Type == v1alpha1.TypeReboot: // which may not be needed any more
+			return latest(s.Since, o.Now.Add(-lockingHostAge))
+		case s.ranKubeadmAhead():
 			return s.Since.Add(-lockingHostAge)
 		}
 		return s.Since

@@ -21,8 +21,8 @@ func gateUnknown(o Observation) string {
 	return message
 }
 
-// locking checks the gate and takes the slot. Facts of the host must be recent, as the staged
-// image may have been deleted while the node waited. Before it holds the slot there is nothing
+// locking checks the gate and takes the slot. Facts of the host must be recent: while the node waited, the staged
+// image may have been deleted, or the need for a reboot. Before it holds the slot there is nothing
 // to undo.
 func locking(s State, o Observation) (State, Action) {
 	switch {
@@ -38,7 +38,7 @@ func locking(s State, o Observation) (State, Action) {
 		return abort(s, o, v1alpha1.ReasonStaging, "the image of "+o.Spec.Version+" is not staged any more")
 	case o.Slot.Held != "":
 		return beginAttempt(s, o)
-	case o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o):
+	case o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o) || done(s, o):
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
 		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}

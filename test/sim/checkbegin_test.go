@@ -100,6 +100,10 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 func (w *world) checkOthers(n *node, what string) {
 	out := 0
 	healthy, members := 0, 0
+	unknown := grace
+	if what == "reboots" {
+		unknown = askedBefore
+	}
 	for _, other := range w.nodes {
 		if other == n || other.removed {
 			continue
@@ -112,7 +116,7 @@ func (w *world) checkOthers(n *node, what string) {
 		}
 		if other.controlPlane {
 			members++
-			if other.memberUp() || w.now().Sub(other.downSince) < grace {
+			if other.memberUp() || w.now().Sub(other.downSince) < unknown {
 				healthy++
 			}
 		}

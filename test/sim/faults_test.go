@@ -96,6 +96,8 @@ func (w *world) entered(name string, step v1alpha1.Step) {
 		switch {
 		case strings.HasPrefix(f.Who, "agent "):
 			f.Who = "agent " + name
+		case f.Kind == "power cut" && f.Other != "":
+			f.Who = f.Other // another node, at that moment
 		case f.Who != "coordinator":
 			f.Who = name
 		}

@@ -12,6 +12,9 @@ import (
 // grace is how long after a control plane failed the programs may not know it.
 const grace = 60 * time.Second
 
+// askedBefore is how long before a reboot its agent asked etcd at most.
+const askedBefore = 10 * time.Second
+
 // checkRequest checks a request before it has its effect.
 func (w *world) checkRequest(p *program, r request) {
 	a := w.agentOf(p)

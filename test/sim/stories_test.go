@@ -61,6 +61,14 @@ func TestStories(t *testing.T) {
 			func(s *script) { s.SoftReboot, s.Soft = true, map[string]string{"w1": softNothing, "w2": softFormer} },
 			"all 3 nodes run v1.34.4",
 		},
+		// Its soft reboot does not happen, and a member of etcd fails before it is to reboot instead.
+		"a reboot that is asked for once more waits for etcd's majority": {
+			func(s *script) {
+				s.ControlPlanes, s.SoftReboot, s.Soft, s.Lasts = 3, true, map[string]string{"cp1": softNothing}, time.Hour
+				s.Faults = []fault{{Kind: "power cut", Step: v1alpha1.StepRebooting, Other: "cp2", Number: 20, For: 8 * time.Minute}}
+			},
+			"all 5 nodes run v1.34.4",
+		},
 		"a worker that is replaced after the upgrade follows it": {
 			func(s *script) {
 				s.Faults = []fault{{At: 10 * time.Minute, Kind: "replace node", Who: "w1", For: 30 * time.Second}}
@@ -107,6 +115,17 @@ func TestStories(t *testing.T) {
 				s.Faults = []fault{{Kind: "observe", Step: v1alpha1.StepSettling, Who: "cp1", For: 2 * time.Minute}}
 			},
 			"all 5 nodes run v1.34.4",
+		},
+		// The coordinator, which would withdraw its release, is down when it is abandoned.
+		"a control plane that is abandoned before it has its slot does not begin": {
+			func(s *script) {
+				s.ControlPlanes, s.Workers = 3, 1
+				s.Faults = []fault{
+					{Kind: "stop coordinator", Step: v1alpha1.StepLocking, For: 5 * time.Second},
+					{Kind: "abandon", Step: v1alpha1.StepLocking, Number: 1},
+				}
+			},
+			"all 4 nodes run v1.34.4",
 		},
 		"a person's cordon of a node with our mark stays": {
 			func(s *script) {

@@ -31,7 +31,7 @@ type SlotPlan struct {
 	Restore []LostSlot
 	// Reap are the owners whose Nodes are gone, as far as is known. Their slots are freed.
 	Reap []fleet.Owner
-	// Abandon are the owners that a person has abandoned. Their slots are freed.
+	// Abandon are the owners that a person has abandoned and that hold slots, which are freed.
 	Abandon []fleet.Owner
 	// GiveBack are the slots whose holders have not taken them.
 	GiveBack []fleet.Slot
@@ -69,8 +69,10 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 			case owner == fleet.Owner{}:
 			case !known:
 				p.Reap = append(p.Reap, owner)
-			case c.nodes[i].abandoned != nil:
+			case c.nodes[i].abandoned != nil && owner == slot.Holder:
 				p.Abandon = append(p.Abandon, owner)
+			case c.nodes[i].abandoned != nil:
+				p.Withdraw = append(p.Withdraw, slot) // unless it is about to take it
 			case lost:
 			case owner == slot.Holder:
 				if !c.nodes[i].mayKeep(slot.Name) {

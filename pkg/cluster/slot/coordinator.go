@@ -136,10 +136,17 @@ func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
 	return s.Abandon(ctx, owner)
 }
 
-// Abandon frees the slots that a node holds or that are reserved for it. Call it
-// only if a person declared that the node will not come back.
+// Abandon frees the slots that a node holds or that are reserved for it, but none that it takes meanwhile: then it
+// lives, and has begun. Call it only if a person declared that the node will not come back.
 func (s *Slots) Abandon(ctx context.Context, owner fleet.Owner) error {
+	listed := map[string]fleet.Owner{} // the holders
 	return s.changeEach(ctx, "freeing", func(slot *fleet.Slot) bool {
+		if _, again := listed[slot.Name]; !again {
+			listed[slot.Name] = slot.Holder
+		}
+		if slot.Holder == owner && listed[slot.Name] != owner {
+			return false
+		}
 		held, reserved := vacate(slot, owner), unreserve(slot, owner)
 		return held || reserved
 	})

@@ -259,6 +259,33 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 	compare(t, s, "slot-0: for b")
 }
 
+// A slot that a node takes while it is abandoned is not freed: it lives, and has begun.
+func TestTakenWhileAbandoned(t *testing.T) {
+	a := fleet.Owner{Node: "a", UID: "1"}
+	client := fake.NewClientset()
+	s := newSlots(client)
+	step(t, "two slots", s.Ensure(t.Context(), 2), nil)
+	step(t, "one is reserved", s.Reserve(t.Context(), "slot-0", a), nil)
+	step(t, "the other, too", s.Reserve(t.Context(), "slot-1", a), nil)
+	step(t, "and taken", s.Take(t.Context(), "slot-1", a), nil)
+	took := false
+	client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if took {
+			return false, nil, nil
+		}
+		took = true
+		lease, err := client.Tracker().Get(action.GetResource(), v1alpha1.Namespace, "slot-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		store(fleet.Slot{Name: "slot-0", ReservedFor: a, Holder: a}, lease.(*coordinationv1.Lease))
+		step(t, "a takes it", client.Tracker().Update(action.GetResource(), lease, v1alpha1.Namespace), nil)
+		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
+	})
+	step(t, "a is abandoned", s.Abandon(t.Context(), a), nil)
+	compare(t, s, "slot-0: held by a", "slot-1: -")
+}
+
 // A Lease that cannot be read keeps no other from being rebuilt, labelled or created.
 func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	client := fake.NewClientset()

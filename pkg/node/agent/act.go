@@ -27,6 +27,9 @@ const (
 
 // act carries out an action. Each action is idempotent.
 func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observation) error {
+	if a.answered && a.lastStatus.abandoned && a.beginsToDisrupt() {
+		return fmt.Errorf("not beginning: %s", abandonedHold.Message) // since the gate was read
+	}
 	switch action.Do {
 	case machine.DoDrain:
 		return a.drain(ctx, action, o)
@@ -46,7 +49,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 			Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active,
 			ClusterConfiguration: func() (string, error) { return a.clusterConfiguration(ctx) },
 		}
-		return a.start(ctx, action.Verb, action.Key, input, o.Gate != nil)
+		return a.work(ctx, action, input, o)
 	case machine.DoTake:
 		return a.writeHolder(o.Slot.Reserved, ownerOf(node), func() error { return a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node)) })
 	case machine.DoFree:
@@ -70,20 +73,39 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	return fmt.Errorf("unknown action %q", action.Do)
 }
 
-// reboot asks for a reboot of either kind.
+// reboot asks for a reboot of either kind, once etcd has said that it keeps its majority meanwhile.
 func (a *Agent) reboot(ctx context.Context, o machine.Observation, ask func(context.Context) error) error {
+	answered, refused := a.keepsMajority(ctx, o)
+	if !answered {
+		return nil
+	}
 	if err := a.checkAbandoned(ctx, o); err != nil {
 		return err
 	}
 	if a.rebootTriedAt.IsZero() || a.rebootTriedAt.After(o.Now) { // after: the clock was ahead
 		a.rebootTriedAt = o.Now
 	}
-	if err := ask(ctx); err != nil {
-		a.rebootProblem = err.Error()
-		return err
+	if refused == nil {
+		refused = ask(ctx)
 	}
-	a.rebootAt, a.rebootProblem = o.Now, ""
-	return nil
+	if a.rebootProblem = refused; refused == nil {
+		a.rebootAt = o.Now
+	}
+	return refused
+}
+
+// work starts a verb. A restart of the kubelet waits for etcd as a reboot does.
+func (a *Agent) work(ctx context.Context, action machine.Action, in verb.Input, o machine.Observation) error {
+	if action.Verb == verb.Restart {
+		answered, refused := a.keepsMajority(ctx, o)
+		if !answered {
+			return nil
+		}
+		if refused != nil {
+			return a.startEnded(verb.Restart, action.Key, v1alpha1.ReasonEtcdQuorum, refused)
+		}
+	}
+	return a.start(ctx, action.Verb, action.Key, in, o.Gate != nil)
 }
 
 // roundDue reports whether it is time for another round of evictions.
@@ -148,14 +170,18 @@ type startFailure struct {
 	pause time.Duration
 }
 
-// start starts a verb on the host. It records a failure for the status; the pauses between
-// retries grow. gated says that the gate has just compared the order with its upgrade.
+// start starts a verb on the host. gated says that the gate has just compared the order with its upgrade.
 func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Input, gated bool) error {
 	entry, ok := verb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}
-	err := a.startVerb(ctx, entry, key, in, gated)
+	return a.startEnded(v, key, entry.Failed, a.startVerb(ctx, entry, key, in, gated))
+}
+
+// startEnded records why a verb could not be started, for the status, and returns that. The pauses between
+// retries grow.
+func (a *Agent) startEnded(v verb.Verb, key string, otherwise v1alpha1.Reason, err error) error {
 	if err == nil {
 		delete(a.startFailures, v)
 		a.stageAgain = a.stageAgain && v != verb.Stage
@@ -167,7 +193,7 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Inpu
 	}
 	pause := min(max(2*last.pause, firstStartPause), lastStartPause)
 	a.startFailures[v] = startFailure{pause: pause, StartFailure: machine.StartFailure{
-		Key: key, Reason: host.ReasonOf(err, entry.Failed), Message: err.Error(), RetryAt: now.Add(pause),
+		Key: key, Reason: host.ReasonOf(err, otherwise), Message: err.Error(), RetryAt: now.Add(pause),
 	}}
 	return err
 }

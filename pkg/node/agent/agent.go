@@ -106,7 +106,7 @@ type Agent struct {
 	volumes       *machine.Volumes
 	rebootTriedAt time.Time // when this agent first tried to request the reboot
 	rebootAt      time.Time // when it was requested last
-	rebootProblem string    // why the last request for a reboot was refused
+	rebootProblem error     // why the last request for a reboot was refused
 	failingWrite  failedWrite
 	etcd          etcdView
 	kubeadm       *logCopier

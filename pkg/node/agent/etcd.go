@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ type etcdView struct {
 	at     time.Time           // when facts were requested; zero if there are none
 	asked  question
 	wanted bool // this reconcile needs an answer
+	// dueSince is since when a reboot or a restart of the kubelet waits for an answer; zero: none does.
+	dueSince time.Time
 }
 
 // checkEtcd reports whether there is an answer that was requested at notBefore or later
@@ -228,6 +231,46 @@ func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeS
 		hold.Message += describeUnhealthy(others)
 	}
 	return hold
+}
+
+// majorityWithin is how long an answer of etcd before a reboot may take, until the status says that it is missing.
+const majorityWithin = 30 * time.Second
+
+// keepsMajority returns an error if etcd would lose its majority while this node is away, or if that cannot be told.
+// It asks etcd before each request for a reboot and for a restart of the kubelet: members may have failed since the
+// last check, or since the last request. answered is false while the answer is on its way.
+func (a *Agent) keepsMajority(ctx context.Context, o machine.Observation) (answered bool, refused error) {
+	if member := o.Host != nil && o.Host.OneAtATime; !member {
+		return true, nil
+	}
+	due := &a.etcd.dueSince
+	if due.IsZero() || due.After(o.Now) {
+		*due = o.Now
+	}
+	if !a.checkEtcd(ctx, o, *due) {
+		if o.Now.Sub(*due) < majorityWithin {
+			return false, nil
+		}
+		why := cmp.Or(a.startFailures[verb.Etcd].Message, "it has not answered for "+majorityWithin.String())
+		return true, host.Fail(v1alpha1.ReasonEtcdQuorum, "could not determine whether etcd keeps its majority without this node: %s", why)
+	}
+	*due = time.Time{}
+	hold := a.etcdHold(o, v1alpha1.ClusterUpgradeSpec{})
+	if !hold.Holds() || a.ignoresMajority(ctx) {
+		return true, nil
+	}
+	return true, host.Fail(hold.Reason, "%s", hold.Message)
+}
+
+// ignoresMajority reports whether the upgrade that the node carries out is known to ignore that check.
+func (a *Agent) ignoresMajority(ctx context.Context) bool {
+	if a.state.Upgrade.UID == "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
+	defer cancel()
+	upgrade, err := a.upgradeOf(ctx, &a.state.Upgrade)
+	return err == nil && upgrade != nil && upgrade.Spec.Ignores(preflight.EtcdQuorum)
 }
 
 // etcdHealth returns an error unless this node's member and a majority are healthy.

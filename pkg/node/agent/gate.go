@@ -123,17 +123,20 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1
 	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
-// stillReleased holds the node if its release changed since the observation. If this observation's status has
+// stillReleased holds the node if its release changed since the observation, or a person has abandoned it. If this observation's status has
 // just been written, the API server's answer shows the spec, and nothing more is read. The wall clock says
 // whether it was just now, as it does not stop with the machine.
 func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
-	now := a.lastStatus.spec
+	now, abandoned := a.lastStatus.spec, a.lastStatus.abandoned
 	if age := a.Now().Round(0).Sub(o.Now.Round(0)); !a.answered || age < 0 || age >= answerCounts {
 		read, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 		if err != nil {
 			return fleet.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)
 		}
-		now = read.Spec
+		now, abandoned = read.Spec, read.Abandoned != nil
+	}
+	if abandoned {
+		return abandonedHold, nil
 	}
 	if !equality.Semantic.DeepEqual(now.Upgrade, o.Spec.Upgrade) || now.Release != o.Spec.Release {
 		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Release, ptr.Deref(now.Upgrade, v1alpha1.UpgradeReference{}).Name)
@@ -144,6 +147,8 @@ func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet
 	}
 	return fleet.Hold{}, nil
 }
+
+var abandonedHold = fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "a person has abandoned this node"}
 
 // stillHoldsSlot holds the node if it no longer holds the slot that the watch shows.
 func (a *Agent) stillHoldsSlot(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {

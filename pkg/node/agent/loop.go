@@ -41,7 +41,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 		if stepChanged && action.Do == machine.DoNothing {
 			continue // this step is written with what follows
 		}
-		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action, o.Spec.HoldAfter))
+		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action, o))
 		if err != nil && !a.mayActUnwritten(ctx, action, err) {
 			return a.backoff(ctx, "writing the status", err)
 		}
@@ -141,7 +141,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 	a.failingWrite = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
-		a.rebootTriedAt, a.rebootAt, a.rebootProblem = time.Time{}, time.Time{}, ""
+		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.etcd.dueSince = time.Time{}, time.Time{}, nil, time.Time{}
 		a.drained, a.ending, a.volumes = nil, nil, nil
 		a.drainer.Begin(a.daemonSets)
 	}

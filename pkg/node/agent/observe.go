@@ -32,7 +32,10 @@ func (a *Agent) observe(ctx context.Context) (machine.Observation, error) {
 	a.answered = false
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
-		Drain: a.drained, Volumes: a.volumes, RebootTriedAt: a.rebootTriedAt, RebootAskedAt: a.rebootAt, RebootProblem: a.rebootProblem,
+		Drain: a.drained, Volumes: a.volumes, RebootTriedAt: a.rebootTriedAt, RebootAskedAt: a.rebootAt,
+	}
+	if a.rebootProblem != nil {
+		o.RebootProblem, o.RebootReason = a.rebootProblem.Error(), host.ReasonOf(a.rebootProblem, v1alpha1.ReasonRebootFailed)
 	}
 	nu := a.nodeUpgrade()
 	if nu != nil {

@@ -35,6 +35,8 @@ type writtenStatus struct {
 	spec   v1alpha1.NodeUpgradeSpec   // as its answer shows it
 	at     time.Time
 	took   time.Duration
+	// abandoned reports whether its answer shows that a person has abandoned the node.
+	abandoned bool
 }
 
 // overwriteAfter is how long the watch may take to show what was written.
@@ -78,9 +80,10 @@ const answerCounts = time.Second
 // what a node says between attempts, or once it has failed. It does not wait for what a node says while it works
 // in service. Some actions are only repeated if the agent crashes before the status is written: the cordon, and
 // rounds of evictions; the end of the guard's watch, and of the cordon, after any step of a node that comes back.
-// A node that is cordoned though its status still says Locking begins its attempt again. Only one that goes on
-// hold needs to know later that it was uncordoned.
-func (a *Agent) mayWriteLater(action machine.Action, holdAfter bool) bool {
+// A node that is cordoned though its status still says Locking begins its attempt again. One that must be the only
+// one writes first, as the answer says whether a person has abandoned it. Only one that goes on hold needs to know
+// later that it was uncordoned.
+func (a *Agent) mayWriteLater(action machine.Action, o machine.Observation) bool {
 	step, written := a.state.Step, a.lastStatus.sent.Step
 	switch {
 	case machine.WorksInService(step):
@@ -88,10 +91,10 @@ func (a *Agent) mayWriteLater(action machine.Action, holdAfter bool) bool {
 	case action.Do == machine.DoNothing:
 		return !machine.BetweenAttempts(step) && step.Info().Phase != v1alpha1.PhaseStopped
 	case action.Do == machine.DoCordon:
-		return written == v1alpha1.StepLocking
+		return written == v1alpha1.StepLocking && (o.Host == nil || !o.Host.OneAtATime)
 	case action.Do == machine.DoDrain:
 		return written == step || written == v1alpha1.StepCordoning || written == v1alpha1.StepLocking
-	case action.Do == machine.DoUncordon && !holdAfter, action.Verb == verb.Confirm:
+	case action.Do == machine.DoUncordon && !o.Spec.HoldAfter, action.Verb == verb.Confirm:
 		return comesBack(step) && comesBack(written)
 	}
 	return false
@@ -144,7 +147,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, stored.Spec, o.Now, a.Now().Sub(began)}, time.Time{}
+	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, stored.Spec, o.Now, a.Now().Sub(began), stored.Abandoned != nil}, time.Time{}
 	a.answered = true
 	if stored.UID != nu.UID {
 		// Apply on the status subresource does not check the UID.

@@ -55,8 +55,9 @@ type Observation struct {
 	// it did so last. Zero means that it did not.
 	RebootTriedAt time.Time
 	RebootAskedAt time.Time
-	// RebootProblem is why the host refused the last request for it.
+	// RebootProblem is why the last request for it was refused, or not made, and RebootReason the reason to show.
 	RebootProblem string
+	RebootReason  v1alpha1.Reason
 }
 
 // Node holds what Next needs of the Node object.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -53,7 +54,7 @@ func rebooting(s State, o Observation) (State, Action) {
 	ask := o.RebootAskedAt.Before(s.Since) || o.RebootAskedAt.After(o.Now) || !o.Now.Before(again) && o.RebootAskedAt.Before(again)
 	refused := ""
 	if o.RebootProblem != "" {
-		s, refused = s.withReason(v1alpha1.ReasonRebootFailed, o.RebootProblem), ": "+o.RebootProblem
+		s, refused = s.withReason(cmp.Or(o.RebootReason, v1alpha1.ReasonRebootFailed), o.RebootProblem), ": "+o.RebootProblem
 	}
 	switch {
 	case s.booted(o):

@@ -68,10 +68,21 @@ func watchSeconds() int64 {
 	return shortest + rand.Int64N(shortest) //nolint:gosec // no secret
 }
 
-// Informer returns an informer for those objects of a kind that narrow selects.
+// MostRecent has an informer's first list show what is stored now. By default it may be as old as the
+// cache of the API server that answers: it may lack what was created since, and show what was deleted.
+// Without a limit, the API server still answers from its cache, once that is as new as etcd.
+func MostRecent(options *metav1.ListOptions) {
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion, options.Limit = "", 0
+	}
+}
+
+// Informer returns an informer for those objects of a kind that narrow selects. Its first list is the
+// most recent.
 func Informer[T, L runtime.Object](r Resource[T, L], kind T, narrow func(*metav1.ListOptions)) cache.SharedIndexInformer {
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			MostRecent(&options)
 			narrow(&options)
 			return r.List(ctx, options)
 		},

@@ -54,12 +54,15 @@ func (w *world) startAgent(n *node) {
 		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
 		Events: agent.RecorderTo(&w.recorded, n.name), Log: w.agentLog(n.name), Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
 	}, a.watchSlots, a.watchPods)
-	stale := w.noise(4) == 0
 	own := func(name string, _ *stored) bool { return name == n.name }
 	caches := a.steps.Caches()
-	a.watch("nodes", caches.Nodes, own, false) // its kubelet has read it
-	a.watch("nodeupgrades", caches.NodeUpgrades, own, stale)
-	a.watch("nodeinventories", caches.Inventories, own, stale)
+	orders := a.mostRecent("nodeupgrades")
+	if w.noise(4) == 0 {
+		orders = min(orders, a.beforeLastWrite())
+	}
+	a.watch("nodes", caches.Nodes, own, a.mostRecent("nodes"))
+	a.watch("nodeupgrades", caches.NodeUpgrades, own, orders)
+	a.watch("nodeinventories", caches.Inventories, own, a.mostRecent("nodeinventories"))
 	w.agents[n.uid] = a
 	ctx, cancel := context.WithTimeout(a.ctx, 100*time.Millisecond)
 	defer cancel()
@@ -90,7 +93,7 @@ func (a *agentProgram) watchSlots(every bool, name string) (cache.Store, func())
 	if !every {
 		selects = func(one string, _ *stored) bool { return one == name }
 	}
-	return a.watchNew("leases", selects, false)
+	return a.watchNew("leases", selects, a.mostRecent("leases"))
 }
 
 // watchPods watches the pods of the agent's node. The first list may be old.
@@ -100,13 +103,13 @@ func (a *agentProgram) watchPods() (cache.Store, func()) {
 	}
 	return a.watchNew("pods", func(_ string, o *stored) bool {
 		return text(child(o.tree, "spec"), "nodeName") == a.node.name
-	}, a.w.noise(4) == 0)
+	}, a.old("pods", a.w.noise(4) == 0))
 }
 
 // watchNew begins a watch that the agent ends again, and returns its store and how to end it.
-func (a *agentProgram) watchNew(resource string, selects func(name string, o *stored) bool, stale bool) (cache.Store, func()) {
+func (a *agentProgram) watchNew(resource string, selects func(name string, o *stored) bool, index int) (cache.Store, func()) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	v := a.watch(resource, store, selects, stale)
+	v := a.watch(resource, store, selects, index)
 	return store, func() { a.views = slices.DeleteFunc(a.views, func(other *view) bool { return other == v }) }
 }
 

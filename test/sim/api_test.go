@@ -50,6 +50,7 @@ type change struct {
 	name   string
 	object *stored
 	at     time.Time
+	by     string
 }
 
 func newAPI() *api {
@@ -157,7 +158,7 @@ func (a *api) put(by string, k key, t tree) *stored {
 	meta["resourceVersion"] = fmt.Sprint(a.version)
 	after := &stored{tree: t, version: a.version}
 	a.objects[k] = after
-	a.log[k.Resource] = append(a.log[k.Resource], change{k.Name, after, a.now()})
+	a.log[k.Resource] = append(a.log[k.Resource], change{k.Name, after, a.now(), by})
 	a.onWrite(by, k, before, after)
 	return after
 }
@@ -200,7 +201,7 @@ func (a *api) remove(by string, k key) {
 	delete(a.objects, k)
 	delete(a.applied, k)
 	a.version++
-	a.log[k.Resource] = append(a.log[k.Resource], change{k.Name, nil, a.now()})
+	a.log[k.Resource] = append(a.log[k.Resource], change{k.Name, nil, a.now(), by})
 	a.onWrite(by, k, before, nil)
 }
 

@@ -47,19 +47,19 @@ func (w *world) startCoordinator(i int) {
 		panic(err)
 	}
 	caches := c.steps.Caches()
-	stale := w.noise(4) == 0
-	c.watch("nodes", caches.Nodes, nil, stale)
+	lags := w.noise(4) == 0
+	c.watch("nodes", caches.Nodes, nil, c.old("nodes", lags))
 	c.watch("pods", caches.Pods, func(_ string, o *stored) bool {
 		set, _ := metadata(o.tree)["labels"].(tree)
 		return set["component"] == "kube-apiserver" || set["component"] == "etcd"
-	}, stale)
-	c.watch("leases", caches.Leases, nil, stale)
-	c.watch("upgradepolicies", caches.Policies, nil, stale)
-	c.watch("maintenanceschedules", caches.Schedules, nil, stale)
-	c.watch("clusterupgrades", caches.Upgrades, nil, stale)
-	c.watch("nodeupgrades", caches.NodeUpgrades, nil, stale)
-	c.watch("upgraderecords", caches.Records, nil, stale)
-	c.watch("nodeinventories", caches.Inventories, nil, stale)
+	}, c.old("pods", lags))
+	c.watch("leases", caches.Leases, nil, c.old("leases", lags))
+	c.watch("upgradepolicies", caches.Policies, nil, c.mostRecent("upgradepolicies"))
+	c.watch("maintenanceschedules", caches.Schedules, nil, c.mostRecent("maintenanceschedules"))
+	c.watch("clusterupgrades", caches.Upgrades, nil, c.mostRecent("clusterupgrades"))
+	c.watch("nodeupgrades", caches.NodeUpgrades, nil, c.mostRecent("nodeupgrades"))
+	c.watch("upgraderecords", caches.Records, nil, c.mostRecent("upgraderecords"))
+	c.watch("nodeinventories", caches.Inventories, nil, c.mostRecent("nodeinventories"))
 	w.coordinators[i] = c
 	c.step = func() time.Duration {
 		c.steps.Offer(w.source())

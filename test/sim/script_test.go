@@ -42,6 +42,7 @@ type script struct {
 	Unmanaged              []string          // workers that the UpgradePolicy does not select
 	Opens, Closes          time.Duration     // the window
 	Lasts                  time.Duration     // until the faults are over
+	Lag                    time.Duration     // how old lists are at least that may be old
 	Faults                 []fault
 	Follows                *follows // in a chain; without a leader in the first cluster
 }

@@ -149,10 +149,10 @@ func failures(err error) string {
 	return strings.Join(list, "; ")
 }
 
-// changedMeanwhile reports whether a write was refused because the object was changed since
+// changedMeanwhile reports whether a write was refused because the object was changed, or created, since
 // it was read.
 func changedMeanwhile(err error) bool {
-	return apierrors.IsConflict(err) || errors.Is(err, slot.ErrTaken)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, slot.ErrTaken)
 }
 
 // each returns the errors that were joined.

@@ -128,28 +128,32 @@ func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why
 	return nil
 }
 
-// writeSpec applies a node's spec if it differs from the stored one, and returns the
-// generation of the spec. It applies it only to the object version that it was decided
-// from: an older one may still have the slot that was withdrawn since.
+// writeSpec writes a node's spec if it differs from the stored one, and returns the
+// generation of the spec. It writes only what it was decided from: a watch that lags may lack a
+// NodeUpgrade, whose order a node is at work with, or still show a slot that was withdrawn since.
 func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
 	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
 		return was.Generation, nil
 	}
-	object := &v1alpha1.NodeUpgrade{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "Node", Name: n.Owner.Node, UID: types.UID(n.Owner.UID),
-		}}},
-		Spec: n.Spec,
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Owner.Node, UID: types.UID(n.Owner.UID)}
+	var written *v1alpha1.NodeUpgrade
+	var err error
+	if was == nil {
+		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{owner}}, Spec: n.Spec}
+		written, err = c.ours.NodeUpgrades.Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+	} else {
+		object := was.DeepCopy()
+		if len(was.OwnerReferences) == 0 {
+			object.OwnerReferences = []metav1.OwnerReference{owner}
+		}
+		object.Spec = n.Spec
+		written, err = c.ours.NodeUpgrades.Update(ctx, object, metav1.UpdateOptions{FieldManager: manager})
 	}
-	if was != nil {
-		object.ResourceVersion = was.ResourceVersion
-	}
-	applied, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "")
 	if err != nil {
-		return 0, fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
+		return 0, fmt.Errorf("writing the spec of NodeUpgrade %s: %w", n.Name, err)
 	}
 	c.logSpec(was, n)
-	return applied.Generation, nil
+	return written.Generation, nil
 }
 
 // clearAbandoned removes the field abandoned of nodes whose agents report again. The

@@ -76,7 +76,7 @@ func TestStaleStatusIsNotWritten(t *testing.T) {
 }
 
 // TestStaleSpecIsNotWritten checks that a coordinator with an old watch does not give a node
-// back the slot that it has just withdrawn.
+// back the slot that it has just withdrawn, and does not empty an order that the watch lacks.
 func TestStaleSpecIsNotWritten(t *testing.T) {
 	c := newWriter(t)
 	node := plan.NodePlan{Name: "stale", Owner: fleet.Owner{Node: "stale", UID: "uid-1"}, Managed: true}
@@ -96,5 +96,22 @@ func TestStaleSpecIsNotWritten(t *testing.T) {
 	node.Spec.Slot = "slot-0"
 	if _, err := c.writeSpec(t.Context(), seen, node); !apierrors.IsConflict(err) {
 		t.Errorf("writing a spec that was decided from an old NodeUpgrade: got error %v, want a conflict", err)
+	}
+	node.Spec = v1alpha1.NodeUpgradeSpec{}
+	if _, err := c.writeSpec(t.Context(), nil, node); !apierrors.IsAlreadyExists(err) || failures(err) != "" {
+		t.Errorf("creating a NodeUpgrade that the watch does not show: got error %v (%s), want one that has the next plan try again", err, failures(err))
+	}
+	now, err := c.ours.NodeUpgrades.Get(t.Context(), "stale", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Spec.Upgrade == nil || now.Spec.Slot != "" || now.Spec.Release != v1alpha1.ReleaseNone {
+		t.Errorf("the order is %+v, want that of the second write", now.Spec)
+	}
+	if _, err := c.writeSpec(t.Context(), now, node); err != nil {
+		t.Fatal(err)
+	}
+	if now, err = c.ours.NodeUpgrades.Get(t.Context(), "stale", metav1.GetOptions{}); err != nil || now.Spec.Upgrade != nil || !now.OwnedBy("uid-1") {
+		t.Errorf("after an empty order: %+v (%v)", now, err)
 	}
 }

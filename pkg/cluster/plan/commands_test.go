@@ -55,6 +55,7 @@ type script struct{ *sim }
 //	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH systemd=V
 //	os NODE asks|content         whether its operating system requires a reboot
 //	abandon NODE REASON
+//	lose NODE                    a person deletes its NodeUpgrade, whose status its agent writes again
 //	mark NODE [SLOT]             its kubelet writes the mark of that slot, or removes it
 //	hold NODE | unhold NODE      sets or removes the label that holds it
 //	hangs NODE | wakes NODE      its agent stops; continues
@@ -142,6 +143,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 				s.Source.Offers[i].Image.Digest = v1alpha1.DigestOf(strings.Repeat("b", 64))
 			}
 		}
+	case "lose":
+		u := s.nodeUpgrade(args[0], s.node(args[0]).UID)
+		u.Spec = v1alpha1.NodeUpgradeSpec{Managed: u.Spec.Managed}
 	case "mark":
 		s.node(args[0]).SlotAnnotation = strings.Join(args[1:], "")
 	case "hold":

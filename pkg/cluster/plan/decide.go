@@ -130,7 +130,7 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 		v = s.busyVerdict(n, wake)
 		v.hold.Message += s.cluster.slotTrouble(n)
 		switch {
-		case s.cluster.isLost(n):
+		case s.cluster.isLost(n), n.withoutOrder():
 			v.decision, v.hold = Blocked, n.lostHold() // continues when it comes back
 		case n.agentGone(s.cluster.now):
 			v.decision, v.hold = Blocked, n.agentHold(s.cluster.now) // continues when its agent runs again

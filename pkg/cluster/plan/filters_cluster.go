@@ -39,7 +39,7 @@ const (
 
 // notBack holds every node while one that went out of service does not come back,
 // or was upgraded and stopped being Ready soon after, because the same might happen to the
-// next.
+// next; or while one is at work without an order.
 func notBack(s *survey, _ *node) fleet.Hold {
 	if s.lost == nil {
 		return fleet.Hold{}
@@ -53,6 +53,14 @@ func (n *node) lostHold() fleet.Hold {
 		message := fmt.Sprintf("node %s was upgraded, and has been NotReady since %s: no other node begins; docs/rollback.md says how its kubelet goes back, and if it never comes back: `kubectl upgrade abandon %s`",
 			n.Name, fleet.FormatTime(*n.NotReadySince), n.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotReadyAfterUpgrade, Message: message}
+	}
+	if n.withoutOrder() {
+		work := "is in the step " + string(n.status.Step)
+		if n.silent() {
+			work = "holds " + n.lease.Name
+		}
+		message := fmt.Sprintf("node %s %s and has no order any more: no other node begins before it is between attempts; if it never comes back: `kubectl upgrade abandon %s`", n.Name, work, n.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 	}
 	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
 		n.Name, fleet.FormatTime(*n.NotReadySince), n.status.Step, n.Name)

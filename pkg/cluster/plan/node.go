@@ -132,6 +132,12 @@ func (n *node) endsFormerAttempt() bool {
 	return former && n.began() && n.spec.Slot == ""
 }
 
+// withoutOrder reports whether the node is at work, or may be, and has no order, as when its NodeUpgrade was
+// deleted: for what it works is not known, and it gets no order before it is between attempts.
+func (n *node) withoutOrder() bool {
+	return n.spec.Upgrade == nil && n.eligible() && !n.failed() && (n.began() || n.silent() && n.holdsLease())
+}
+
 // oneAtATime reports whether the node uses only fleet.ControlPlaneSlot: by its label, or because
 // it runs a kube-apiserver or a member of etcd.
 func (n *node) oneAtATime() bool {

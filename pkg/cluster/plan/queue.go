@@ -133,10 +133,10 @@ func (q *queue) toFront(i int) {
 	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, t)
 }
 
-// inProgress returns the upgrade that a node is being upgraded for, or released for.
+// inProgress returns the upgrade that a node is being upgraded for, or released for, by its order.
 func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 	for _, n := range r.nodes {
-		if n.busy() || n.released() {
+		if n.spec.Upgrade != nil && (n.busy() || n.released()) {
 			return n.spec.Upgrade
 		}
 	}

@@ -10,8 +10,8 @@ type survey struct {
 	oldAPIServer     string  // a node whose apiserver is not at the version yet
 	failed           *node   // the first that failed, if that stops the others
 	firstFailed      *node   // the first that failed, even if others may continue
-	lost             *node   // the first that does not come back or relapsed, if that stops the others
-	firstLost        *node   // the first that does not come back or relapsed, even if others may continue
+	lost             *node   // the first that does not come back, relapsed or has no order, if that stops the others
+	firstLost        *node   // the first that does not come back, relapsed or has no order, even if others may continue
 	writeFailed      *node   // the first that is being upgraded and cannot write to the API server
 	aborting         *node   // the first that failed in another upgrade, and aborts that attempt
 	former           *node   // the first that is at work for an upgrade that is not active any more
@@ -34,6 +34,9 @@ func newSurvey(c *cluster) *survey {
 		busy := n.busy()
 		if busy && n.abandoned == nil && !n.noAgent() || n.concerned && !n.Ready {
 			s.outOfService = append(s.outOfService, n)
+		}
+		if n.withoutOrder() {
+			s.noteLost(n)
 		}
 		if !n.concerned {
 			continue
@@ -102,7 +105,7 @@ func (s *survey) noteLost(n *node) {
 	if s.firstLost == nil {
 		s.firstLost = n
 	}
-	if n.ControlPlane {
+	if n.ControlPlane || n.withoutOrder() {
 		s.lost = n // always stops the others
 	}
 }

@@ -51,15 +51,15 @@ type Reader struct {
 
 // NewReader returns a Reader that does not watch yet. It will call onChange, from
 // several goroutines, whenever a plan may come out differently.
-func NewReader(kube kubernetes.Interface, ours *kube.Kinds, onChange func()) (*Reader, error) {
-	everywhere := informers.NewSharedInformerFactory(kube, 0)
+func NewReader(clients kubernetes.Interface, ours *kube.Kinds, onChange func()) (*Reader, error) {
+	everywhere := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTweakListOptions(kube.MostRecent))
 	r := &Reader{
 		nodes: everywhere.Core().V1().Nodes().Informer(),
-		pods: narrowed(kube, systemNamespace, controlPlanePods).
+		pods: narrowed(clients, systemNamespace, controlPlanePods).
 			Core().V1().Pods().Informer(),
-		agents:       narrowed(kube, v1alpha1.Namespace, agentPods).Core().V1().Pods().Informer(),
+		agents:       narrowed(clients, v1alpha1.Namespace, agentPods).Core().V1().Pods().Informer(),
 		daemonSets:   everywhere.Apps().V1().DaemonSets().Informer(),
-		leases:       narrowed(kube, v1alpha1.Namespace, "").Coordination().V1().Leases().Informer(),
+		leases:       narrowed(clients, v1alpha1.Namespace, "").Coordination().V1().Leases().Informer(),
 		policies:     ours.UpgradePolicies.Informer(v1alpha1.PolicyName),
 		schedules:    ours.MaintenanceSchedules.Informer(""),
 		upgrades:     ours.ClusterUpgrades.Informer(""),
@@ -90,9 +90,12 @@ func (r *Reader) prepare(onChange func()) error {
 
 // narrowed selects by labels. Leases are selected by their names, because a label may
 // be lost.
-func narrowed(kube kubernetes.Interface, namespace, selector string) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
+func narrowed(clients kubernetes.Interface, namespace, selector string) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			kube.MostRecent(o)
+			o.LabelSelector = selector
+		}))
 }
 
 // informers returns those that there are: a Following has not all of them.

@@ -250,17 +250,12 @@ func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
 	return &w
 }
 
-// slots selects the Leases in a scope. A first list from an apiserver that lags behind may
-// still show a slot that the node has freed: an agent that has just started would resume with
-// it.
+// slots selects the Leases in a scope.
 func slots(o *metav1.ListOptions, scope slotScope) {
 	if scope.every {
 		o.LabelSelector = slot.LabelSelector
 	} else {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, scope.name).String()
-	}
-	if o.ResourceVersion == "0" {
-		o.ResourceVersion = "" // most recent: kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
 	}
 }
 

@@ -11,18 +11,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
 
-// TestSlotsListsMostRecent checks that no list of slots may be answered from the past, and
-// that a watch still continues where the last one ended.
-func TestSlotsListsMostRecent(t *testing.T) {
-	for version, want := range map[string]string{"0": "", "": "", "17": "17"} {
-		o := metav1.ListOptions{ResourceVersion: version}
-		slots(&o, slotScope{every: true})
-		if o.ResourceVersion != want || o.LabelSelector == "" {
-			t.Errorf("resourceVersion %q: got %+v, want %q and a label selector", version, o, want)
-		}
-	}
-}
-
 // TestTrimKeepsCordonSetters checks that a watched Node has lost its managedFields, but for those by which
 // the agent tells its cordon from that of others.
 func TestTrimKeepsCordonSetters(t *testing.T) {

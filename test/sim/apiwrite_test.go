@@ -17,6 +17,14 @@ func (a *api) create(by string, k key, t tree) (*stored, error) {
 	if a.objects[k] != nil {
 		return nil, apierrors.NewAlreadyExists(groupResource(k.Resource), k.Name)
 	}
+	return a.store(by, k, t)
+}
+
+// store stores an object that fits its kind's limits.
+func (a *api) store(by string, k key, t tree) (*stored, error) {
+	if err := validate(k, a.objects[k], t); err != nil {
+		return nil, err
+	}
 	return a.put(by, k, t), nil
 }
 
@@ -30,7 +38,7 @@ func (a *api) update(by string, k key, t tree) (*stored, error) {
 		return nil, err
 	}
 	keepMetadata(before.tree, t)
-	return a.put(by, k, t), nil
+	return a.store(by, k, t)
 }
 
 // keepMetadata restores what a client cannot change.
@@ -71,7 +79,7 @@ func (a *api) mergePatch(by string, k key, patch tree) (*stored, error) {
 		a.remove(by, k)
 		return before, nil
 	}
-	return a.put(by, k, t), nil
+	return a.store(by, k, t)
 }
 
 // conditionsPatch applies a strategic merge patch of a Node's status, which has conditions

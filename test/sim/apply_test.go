@@ -48,7 +48,10 @@ func (a *api) apply(by string, k key, config tree, manager, subresource string) 
 	if before != nil && !reflect.DeepEqual(all[id], wanted) {
 		metadata(t)["managedFields"] = []any{} // who owns what changes, and that is a change of the object
 	}
-	result := a.put(by, k, t)
+	result, err := a.store(by, k, t)
+	if err != nil {
+		return nil, err
+	}
 	all[id] = wanted
 	a.applied[k] = all
 	return result, nil

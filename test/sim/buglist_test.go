@@ -260,4 +260,16 @@ var bugs = []bug{
 	{"an agent's write hides newer ones", []edit{
 		{"pkg/node/agent/written.go", "shown.ResourceVersion == w.before && ", ""},
 	}},
+	{"a gate before the upgrade is not asked", []edit{
+		{"pkg/cluster/plan/filters_gates.go", "\tif !s.tookSlot {\n", "\tif !s.tookSlot && n.Name == \"\" {\n"},
+	}},
+	{"the hook before an upgrade is skipped", []edit{
+		{"pkg/cluster/plan/turns.go", "case own == nil && (a.survey.tookSlot || target.forLateNodes):", "case own == nil && (target.Name != \"\" || target.forLateNodes):"},
+	}},
+	{"an order counts though the NodeUpgrade was deleted", []edit{
+		{"pkg/node/agent/gate.go", "\t\tif err != nil {\n\t\t\treturn fleet.Hold{}, fmt.Errorf(\"reading this node's NodeUpgrade", "\t\tif apierrors.IsNotFound(err) {\n\t\t\treturn fleet.Hold{}, nil\n\t\t}\n\t\tif err != nil {\n\t\t\treturn fleet.Hold{}, fmt.Errorf(\"reading this node's NodeUpgrade"},
+	}},
+	{"a reboot is requested a second time of a node that was abandoned", []edit{
+		{"pkg/node/machine/rebooting.go", "case ask && abandoned(s, o):", "case ask && abandoned(s, o) && o.RebootTriedAt.IsZero():"},
+	}},
 }

@@ -67,7 +67,11 @@ func (w *world) checkWindow(a *agentProgram, what string) {
 // exists. The agent need not know what has changed since its reconcile began.
 func (w *world) checkSpec(a *agentProgram, what string) {
 	nu := w.nodeUpgrade(a.node.name)
-	if nu == nil || w.specChangedAt[nu.Name].After(a.ranAt) || w.recreatedAt.After(a.ranAt) {
+	if w.specChangedAt[a.node.name].After(a.ranAt) || w.recreatedAt.After(a.ranAt) {
+		return
+	}
+	if nu == nil {
+		w.broken("spec", "%s %s, and its NodeUpgrade was deleted", a.node.name, what)
 		return
 	}
 	state := a.steps.State().Upgrade

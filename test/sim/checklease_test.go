@@ -63,6 +63,9 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		}
 		w.lastHolder[k.Name] = is.Holder.String()
 		w.checkTakes(w.agents[is.Holder.UID])
+		if a := w.agents[is.Holder.UID]; a != nil {
+			w.began[a.steps.State().Upgrade.UID] = true
+		}
 	case !tookIs && !w.wasAbandoned(is.Holder) && !w.givenLately(is.Holder.UID):
 		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
 	}

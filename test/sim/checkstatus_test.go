@@ -15,6 +15,7 @@ import (
 func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	if after == nil {
 		w.note("%s: NodeUpgrade %s was deleted", by, k.Name)
+		w.specChangedAt[k.Name] = w.now()
 		return
 	}
 	was := &stored{tree: tree{}}
@@ -48,7 +49,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 		w.checkPolicyOf(by, k.Name)
 		w.checkReleaseByGates(by, k.Name, text(inner(spec, "upgrade"), "uid"))
 	}
-	if strings.HasPrefix(by, "agent ") && step != "" {
+	if strings.HasPrefix(by, "agent ") && step != "" && !w.lied[k.Name] {
 		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable
 		if reason == "" || message == "" && !working {
 			w.broken("promise 8", "%s is in step %s with no reason (%q: %q)", k.Name, step, reason, message)
@@ -70,7 +71,7 @@ var withSlot = []v1alpha1.Step{v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, 
 // deleted the Lease since the node took it, or have given it to the node.
 func (w *world) checkEntered(name string, step v1alpha1.Step) {
 	n := w.node(name)
-	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.givenUp(n) {
+	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.givenUp(n) || w.lied[name] {
 		return
 	}
 	if step == v1alpha1.StepChecking && w.givenLately(n.uid) {
@@ -133,6 +134,7 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 // checkCreated checks that the coordinator does not create an upgrade to a version anew if the last
 // one to it did not succeed: it would be created again and again.
 func (w *world) checkCreated(created *v1alpha1.ClusterUpgrade) {
+	w.checkCreatedBefore(created)
 	var last *v1alpha1.ClusterUpgrade
 	for _, u := range w.upgrades() {
 		if u.Spec.Version == created.Spec.Version && u.Status.CompletionTime != nil && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {

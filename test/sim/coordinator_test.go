@@ -64,7 +64,7 @@ func (w *world) startCoordinator(i int) {
 	c.step = func() time.Duration {
 		c.steps.Offer(w.source())
 		c.saw = c.sees()
-		next, err := c.steps.Sync(c.ctx, w.now())
+		next, err := c.steps.Sync(c.ctx, w.coordinatorsNow())
 		switch {
 		case !c.saw:
 			w.decidedAt = time.Time{}
@@ -80,7 +80,7 @@ func (w *world) startCoordinator(i int) {
 		if next == nil {
 			return time.Minute
 		}
-		return max(50*time.Millisecond, min(next.Sub(w.now()), time.Minute))
+		return max(50*time.Millisecond, min(next.Sub(w.coordinatorsNow()), time.Minute))
 	}
 	w.note("%s begins", c.name)
 	c.wake(0)

@@ -53,6 +53,10 @@ func (w *world) inject(f fault) {
 		w.injectGate(f)
 	case "job fails", "job hangs", "lose jobs", "delete cron job", "remove hooks":
 		w.injectHook(f)
+	case "odd kubelet", "odd jobs":
+		w.injectText(f)
+	case "set coordinators' clock":
+		w.setCoordinatorsClock(f)
 	case "leave pool", "switch node", "observe":
 		w.injectSwitch(f)
 	case "publish", "request patch", "request reboot", "take back", "retry", "approve", "budget":
@@ -146,7 +150,11 @@ func (w *world) repair() {
 	w.unfollow()
 	w.endHookFaults()
 	w.endSwitches()
+	w.endLies()
+	w.coordinatorsClock, w.jobsSay = 0, ""
 	for _, n := range w.nodes {
+		clear(n.lost)
+		w.endText(n)
 		w.setHold(n, false)
 		w.restoreImages(n)
 		n.blocked, n.failing = false, map[verb.Verb]int{}

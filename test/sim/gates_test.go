@@ -15,6 +15,7 @@ const (
 	alertsGate   = "alerts"   // a query, before everything
 	databaseGate = "database" // an object of the cluster, before each node
 	backupGate   = "backup"   // a query, before each control plane
+	changeGate   = "change"   // a query, before the upgrade
 )
 
 // newGates returns the gates of the UpgradePolicy.
@@ -29,7 +30,7 @@ func newGates() []any {
 	database := tree{"name": databaseGate, "timeoutSeconds": 5.0, "at": []any{"Node"}, "object": tree{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "namespace": "shop", "name": "db", "condition": "true",
 	}}
-	return []any{query(alertsGate), database, query(backupGate, "ControlPlane")}
+	return []any{query(alertsGate), database, query(backupGate, "ControlPlane"), query(changeGate, "Upgrade")}
 }
 
 // anyGates gives the policy gates in one seed of four. They close, cannot be asked, are taken away
@@ -42,7 +43,7 @@ func anyGates(s *script) {
 	for range 2 + r.IntN(4) {
 		f := fault{
 			At: early(r.Float64(), s.Lasts), Kind: []string{"close gate", "close gate", "lose gate", "remove gates", "ignore gate"}[r.IntN(5)],
-			Who: []string{alertsGate, databaseGate, backupGate}[r.IntN(3)], For: time.Duration(15+r.IntN(240)) * time.Second,
+			Who: []string{alertsGate, databaseGate, backupGate, changeGate}[r.IntN(4)], For: time.Duration(15+r.IntN(240)) * time.Second,
 		}
 		if r.IntN(2) == 0 {
 			f.Step = []v1alpha1.Step{v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepUnlocking}[r.IntN(4)]
@@ -121,7 +122,8 @@ func (w *world) notOpenSince(n *node, u *v1alpha1.ClusterUpgrade) (name string, 
 		ofAnotherGroup := w.group(n) == "a" && g.Name != databaseGate
 		ignored := u != nil && slices.ContainsFunc(u.Spec.IgnoreGates, func(i v1alpha1.IgnoredGate) bool { return i.Name == g.Name })
 		ofControlPlanes := g.Name == backupGate && !n.controlPlane
-		if !set || state == v1alpha1.GateOpen || ofAnotherGroup || ofControlPlanes || ignored {
+		passed := g.Name == changeGate && u != nil && (w.began[string(u.UID)] || u.Status.Outcome != "")
+		if !set || state == v1alpha1.GateOpen || ofAnotherGroup || ofControlPlanes || passed || ignored {
 			continue
 		}
 		known := w.since["gate "+g.Name].Add(gate.Interval)

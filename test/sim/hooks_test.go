@@ -26,11 +26,13 @@ type hooked struct {
 	set     map[string]string // Jobs of the hook set without a Job of the hook clear since, by the node's UID
 	clears  map[string]string // Jobs of the hook clear that have not ended, by the node's UID
 	passed  map[string]bool   // Jobs after which the node may begin
-	ends    map[string]string // how the next Job of a hook ends: fails or hangs
+	// prepared are the upgrades for which the hook prepare has begun, by UID.
+	prepared map[string]bool
+	ends     map[string]string // how the next Job of a hook ends: fails or hangs
 }
 
 func newHooked() hooked {
-	return hooked{created: map[string]bool{}, set: map[string]string{}, clears: map[string]string{}, passed: map[string]bool{}, ends: map[string]string{}}
+	return hooked{created: map[string]bool{}, set: map[string]string{}, clears: map[string]string{}, passed: map[string]bool{}, ends: map[string]string{}, prepared: map[string]bool{}}
 }
 
 // newHooks returns the hooks of the UpgradePolicy. Those of which two bits say so hold no other node
@@ -164,6 +166,8 @@ func (w *world) wroteJob(k key, before, after *stored) {
 	}
 	w.note("Job %s of hook %s begins, for %s", k.Name, run.Name, t.Node)
 	switch run.Name {
+	case prepareHook:
+		w.hooked.prepared[t.Upgrade.UID] = true
 	case setHook:
 		w.checkSet(t, run)
 		w.hooked.set[t.NodeUID] = run.Job
@@ -229,7 +233,8 @@ func (w *world) endJob(k key, uid string, in time.Duration, fails bool) {
 		}
 		condition := tree{"type": "Complete", "status": "True", "lastTransitionTime": w.now().UTC().Format(time.RFC3339)}
 		if fails {
-			condition["type"], condition["reason"], condition["message"] = "Failed", "BackoffLimitExceeded", "simulated"
+			condition["type"] = "Failed"
+			condition["reason"], condition["message"] = w.failedJob()
 		}
 		w.note("Job %s ends, failed: %t", k.Name, fails)
 		if w.hooked.clears[uid] == k.Name {
@@ -258,6 +263,7 @@ func (w *world) checkHooks(a *agentProgram) {
 			return
 		}
 	}
+	w.checkPrepared(a)
 	continues := w.script.HooksContinue>>1&1 == 1
 	switch job := w.hooked.set[n.uid]; {
 	case job == "":

@@ -76,6 +76,9 @@ func (n *node) end(r verb.Request) {
 	fail := func(reason v1alpha1.Reason, message string) {
 		result.OK, result.Reason, result.Message = false, reason, message
 	}
+	if n.losesRequest(string(r.Verb)) {
+		n.failing[r.Verb]++
+	}
 	if n.failing[r.Verb] > 0 {
 		n.failing[r.Verb]--
 		entry, _ := verb.Lookup(r.Verb)
@@ -192,7 +195,9 @@ func (h hostOf) Reboot(context.Context) error {
 	if !h.shutting { // else it asks again for what has begun
 		h.w.checkReboot(h.agent)
 	}
-	h.shutdown(true, "its agent asks for it")
+	if !h.losesRequest("reboot") {
+		h.shutdown(true, "its agent asks for it")
+	}
 	return nil
 }
 

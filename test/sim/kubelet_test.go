@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -36,7 +37,7 @@ func (w *world) setNode(n *node, ready bool) {
 		status := child(t, "status")
 		if n.kubelet != "" {
 			info := child(status, "nodeInfo")
-			info["kubeletVersion"], info["bootID"] = n.kubelet, n.bootID()
+			info["kubeletVersion"], info["bootID"] = cmp.Or(n.says, n.kubelet), n.bootID()
 			info["operatingSystem"], info["architecture"] = "linux", host.Architecture()
 		}
 		now := map[bool]string{true: "True", false: "False"}[ready]

@@ -46,8 +46,9 @@ func anyTolerated(s *script) {
 	if s.Workers < 2 || s.Reboot || r.IntN(12) > 0 {
 		return
 	}
-	s.MaxFailures, s.Lasts, s.Closes = max(1, s.MaxFailures), 30*time.Minute, s.Opens+time.Hour
+	s.MaxFailures, s.Budget, s.Lasts, s.Closes = max(1, s.MaxFailures), 1, 30*time.Minute, s.Opens+time.Hour
 	s.Broken[s.nodes()[s.ControlPlanes]] = imageNotReady
+	quieten(s)
 	s.Faults = append(s.Faults, fault{Kind: "freeze", Step: v1alpha1.StepRolledBack, For: time.Duration(11+r.IntN(4)) * time.Minute})
 }
 

@@ -94,6 +94,8 @@ type node struct {
 	// Faults.
 	broken      map[string]string // version to what is wrong with its image
 	failing     map[verb.Verb]int // how often a verb fails next
+	lost        map[string]func() // what happens when the next request of an action has no effect
+	says        string            // what its kubelet says in place of its version
 	partitioned bool
 	blocked     bool // evictions are refused
 	clock       clock

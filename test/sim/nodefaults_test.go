@@ -53,6 +53,12 @@ func (w *world) injectNode(n *node, f fault) {
 	case "uncordon":
 		w.edit(k, func(t tree) { delete(child(t, "spec"), "unschedulable") })
 		delete(w.foreign, n.uid)
+	case "lie":
+		w.lie(n, f)
+	case "request lost":
+		w.loseRequest(n, f)
+	case "cordon unseen":
+		w.hideCordon(n, f)
 	case "verb fails":
 		n.failing[verb.Verb(f.Other)] = f.Number
 	case "drain blocked":

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
@@ -36,7 +37,8 @@ type program struct {
 type trap struct {
 	requests int // how many requests it lets pass
 	writes   bool
-	after    bool // the request has its effect first
+	after    bool                 // the request has its effect first
+	only     func(r request) bool // nil: any
 	do       func() error
 }
 
@@ -47,7 +49,11 @@ var errLost = errors.New("the reply was lost")
 func (p *program) init(w *world, name string, clock *kube.Clock) {
 	p.w, p.name = w, name
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	t := &transport{by: name, api: w.api, turns: w.turns, before: p.before, after: p.after, evict: w.evict, renew: w.showRenewal}
+	t := &transport{by: name, api: w.api, turns: w.turns, before: p.before, after: p.after, evict: w.evict, renew: w.showRenewal,
+		refused: func(r request, err error) { w.checkRefused(name, r, err) }}
+	if node, is := strings.CutPrefix(name, "agent "); is {
+		t.lies = func() *liar { return w.liars[node] }
+	}
 	p.clients = newClients(t, clock.Wrap)
 }
 
@@ -103,7 +109,7 @@ func (p *program) after(r request) error {
 func (p *program) spring(r request, after bool) error {
 	for i := range p.traps {
 		t := &p.traps[i]
-		if t.do == nil || t.after != after || t.writes && !r.writes() {
+		if t.do == nil || t.after != after || t.writes && !r.writes() || t.only != nil && !t.only(r) {
 			continue
 		}
 		if t.requests > 0 {

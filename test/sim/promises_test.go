@@ -78,6 +78,8 @@ func (w *world) checkStart(a *agentProgram, r verb.Request) {
 		w.checkSnapshot(n, given.Version)
 	case verb.Snapshot:
 		w.checkBegin(a, "takes a snapshot")
+	case verb.Restart:
+		w.checkRestart(a)
 	case verb.Activate:
 		w.checkDigest(n, given, "activates")
 		if n.active != given.Version {
@@ -122,6 +124,8 @@ func (w *world) wrote(by string, k key, before, after *stored) {
 		w.checkNodeUpgrade(by, k, before, after)
 	case "clusterupgrades":
 		w.checkUpgrade(by, before, after)
+	case "upgradepolicies":
+		w.notePolicy(by, before, after)
 	case "jobs":
 		w.wroteJob(k, before, after)
 	case "pods":

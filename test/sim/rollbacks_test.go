@@ -73,6 +73,7 @@ func (w *world) checkTaken(a *agentProgram) {
 	if u == nil || u.Spec.Type == v1alpha1.TypeRollback || u.Spec.Version == "" || u.Spec.Ignores(preflight.VersionBlocked) {
 		return
 	}
+	w.checkTakenBefore(a, u)
 	for _, back := range w.upgrades() {
 		taken := back.Spec.Type == v1alpha1.TypeRollback && older(back.Spec.Version, u.Spec.Version) && minor(back.Spec.Version) == minor(u.Spec.Version)
 		if taken && back.Status.Outcome == "" && !back.Spec.Suspend && (back.Spec.Approved.Upgrade || back.Spec.Strategy.Approval != v1alpha1.ApprovalRequired) && !back.CreationTimestamp.Before(&u.CreationTimestamp) &&

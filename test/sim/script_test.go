@@ -66,6 +66,7 @@ var clusterWide = []string{
 	"stop coordinator", "second coordinator", "api down", "delete lease", "clear lease", "garble lease", "unlabel lease",
 	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding", "observe",
 	"publish", "request patch", "request reboot", "retry", "approve", "join", "budget", "edit strategy", "edit source", "delete policy", "remove gates", "remove hooks", "lose jobs", "delete cron job",
+	"odd jobs", "set coordinators' clock",
 }
 
 func (f fault) String() string {
@@ -75,7 +76,7 @@ func (f fault) String() string {
 	} else if !slices.Contains(clusterWide, f.Kind) && f.Kind != "crash coordinator" {
 		text += " " + f.Who
 	}
-	if f.Kind == "interleave" || f.Kind == "verb fails" || f.Kind == "edit lease" {
+	if f.Kind == "interleave" || f.Kind == "verb fails" || f.Kind == "edit lease" || f.Kind == "lie" || f.Kind == "request lost" {
 		text += " " + f.Other
 	}
 	if f.For > 0 {

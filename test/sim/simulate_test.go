@@ -58,7 +58,7 @@ func newWorld(s script, verbose bool) *world {
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, since: map[string]time.Time{}, explained: map[string]bool{},
 		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
-		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{},
+		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{}, liars: map[string]*liar{}, lied: map[string]bool{}, began: map[string]bool{}, takenBack: map[string]time.Time{},
 	}
 	w.api.onWrite = w.wrote
 	for _, name := range s.nodes() {
@@ -95,7 +95,7 @@ func (w *world) join(name string, runs bool) {
 		w: w, name: name, controlPlane: name[0] == 'c', labels: map[string]string{"pool": string('a' + name[len(name)-1]%2)},
 		installed: map[string]string{w.script.From: digest(0)}, active: w.script.From,
 		requests: map[verb.Verb]*verb.Request{}, results: map[verb.Verb]*verb.Result{}, units: map[verb.Verb]time.Time{},
-		broken: map[string]string{}, failing: map[verb.Verb]int{}, keyrings: map[string]string{}, packages: slices.Contains(w.script.Packages, name),
+		broken: map[string]string{}, failing: map[verb.Verb]int{}, keyrings: map[string]string{}, lost: map[string]func(){}, packages: slices.Contains(w.script.Packages, name),
 		unmanaged: slices.Contains(w.script.Unmanaged, name),
 	}
 	n.managedOnce = !n.unmanaged

@@ -9,7 +9,7 @@ func (h hostOf) SoftReboot(context.Context) error {
 	}
 	h.w.checkReboot(h.agent)
 	h.w.checkSoftReboot(h.agent)
-	if h.w.script.Soft[h.name] != softNothing {
+	if !h.losesRequest("reboot") && h.w.script.Soft[h.name] != softNothing {
 		h.softReboot()
 	}
 	return nil

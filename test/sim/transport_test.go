@@ -29,6 +29,10 @@ type transport struct {
 	after  func(r request) error
 	evict  func(k key) error // whether a pod may be evicted
 	renew  func(k key)       // brings the Lease of a kubelet up to date
+	// refused is called with what is refused. Nil: nobody asks.
+	refused func(r request, err error)
+	// lies changes what an agent writes, and shows it the truth. Nil: it does not lie.
+	lies func() *liar
 	// answers takes the objects of answers. Nil: answers are JSON.
 	answers *answers
 }
@@ -112,10 +116,16 @@ func (t *transport) serve(r *http.Request, one request) (int, []byte) {
 	}
 	result, err := t.do(r, one)
 	if err != nil {
+		if t.refused != nil {
+			t.refused(one, err)
+		}
 		return statusOf(err)
 	}
 	if result == nil {
 		return http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	}
+	if liar := t.liar(one); liar != nil {
+		result = liar.truth(result)
 	}
 	if t.answers != nil && newObject(one.key.Resource) != nil {
 		return http.StatusOK, t.answers.put(answered{resource: one.key.Resource, items: []*stored{result}, bytes: result.bytes})
@@ -146,6 +156,9 @@ func (t *transport) do(r *http.Request, one request) (*stored, error) {
 	if err := json.Unmarshal(one.body, &body); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	if liar := t.liar(one); liar != nil && one.subresource == "status" {
+		body = liar.tell(body)
+	}
 	switch {
 	case one.subresource == "eviction":
 		if err := t.evict(k); err != nil {
@@ -166,6 +179,14 @@ func (t *transport) do(r *http.Request, one request) (*stored, error) {
 		return t.api.conditionsPatch(t.by, k, body)
 	}
 	return t.api.mergePatch(t.by, k, body)
+}
+
+// liar returns the one whose NodeUpgrade a request is about, if it lies.
+func (t *transport) liar(one request) *liar {
+	if t.lies == nil || one.key.Resource != "nodeupgrades" || t.by != "agent "+one.key.Name {
+		return nil
+	}
+	return t.lies()
 }
 
 // dryRun answers as the write would, and writes nothing.

@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Moments that several random faults would have to make together, which they seldom do.
+
+// anyUnseenCordon has an agent not see that it has cordoned its node, and lose its release, in one seed of ten.
+func anyUnseenCordon(s script) []fault {
+	r := rand.New(rand.NewPCG(s.Seed, 20))
+	if r.IntN(10) > 0 {
+		return nil
+	}
+	names := s.nodes()
+	return []fault{{
+		At: early(r.Float64()*r.Float64(), s.Lasts/2), Kind: "cordon unseen", Who: names[r.IntN(len(names))], Step: v1alpha1.StepLocking,
+		For: time.Duration(60+r.IntN(120)) * time.Second,
+	}}
+}
+
+// hideCordon has the reply to the agent's next cordon get lost, its watch of Nodes stall, and the upgrade be
+// suspended.
+func (w *world) hideCordon(n *node, f fault) {
+	a := w.agents[n.uid]
+	if a == nil || a.isDead {
+		return
+	}
+	cordons := func(r request) bool {
+		return r.method == http.MethodPatch && r.key.Resource == "nodes" && r.subresource == ""
+	}
+	a.traps = append(a.traps, trap{only: cordons, after: true, do: func() error {
+		for _, v := range a.views {
+			if v.resource == "nodes" {
+				v.stalledUntil = w.now().Add(f.For)
+			}
+		}
+		w.note("%s does not see its cordon", n.name)
+		w.after(100*time.Millisecond, "suspend", func() { w.inject(fault{Kind: "suspend", For: f.For / 2}) })
+		return errLost
+	}})
+}
+
+// anyDeadKubelet has a kubelet die while its node settles after a Reboot, which no guard watches, in half of the
+// seeds with one.
+func anyDeadKubelet(s *script) {
+	r := rand.New(rand.NewPCG(s.Seed, 21))
+	if !s.Reboot || r.IntN(2) == 0 {
+		return
+	}
+	s.Settle = 25 + r.IntN(10)
+	s.Faults = append(s.Faults, fault{At: early(r.Float64()*r.Float64(), s.Lasts/2), Kind: "kubelet dies", Who: s.nodes()[0], Step: v1alpha1.StepSettling, For: 5 * time.Minute})
+}
+
+// quieten leaves two faults of a script.
+func quieten(s *script) { s.Faults = s.Faults[:min(2, len(s.Faults))] }

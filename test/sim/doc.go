@@ -11,8 +11,9 @@
 // Modelled:
 //
 //   - The API server (api, apiwrite, apply, lists, transport). TestAgainstRealServer makes
-//     the same requests of a real one and compares the answers. Admission, validation and
-//     authorization are not modelled.
+//     the same requests of a real one and compares the answers. It refuses what does not fit
+//     its custom resource definition (limits), whose rules in CEL count only if they are
+//     patterns. Admission and authorization are not modelled.
 //   - Watches (view, watch), also those of slots, whose scope an agent changes: each program has its own caches, filled from the server's
 //     log, late, or without an event until the next list. A new program may begin with
 //     an old list. A cache shows the newest version of an object, not each one.
@@ -27,7 +28,8 @@
 // program run between two requests of one that runs.
 //
 // A script (script, random) has the cluster, its upgrade, what people ask for (people) and
-// the faults (faults, switches, nodefaults, hostfaults, clock, programfaults). A world (world,
+// the faults (faults, switches, nodefaults, hostfaults, clock, programfaults, liars, texts,
+// secondrequests, gateclock, policyagain, earlyfaults). A world (world,
 // simulate, end) carries it out. The promises are checked when a program sends a request or
 // starts a verb, when an object changes, and after each event (promises, explained, and the
 // files check*). If one breaks, shrink shortens the script.

@@ -36,10 +36,11 @@ func anyLies(s script) (list []fault) {
 		step = triggers[r.IntN(len(triggers))]
 	}
 	for range 1 + r.IntN(3) {
-		list = append(list, fault{
-			At: at, Kind: "lie", Who: who, Step: step, Other: lies[r.IntN(len(lies))].field, Number: r.IntN(lieKinds),
-			For: time.Duration(30+r.IntN(600)) * time.Second,
-		})
+		f := fault{At: at, Kind: "lie", Who: who, Step: step, Other: lies[r.IntN(len(lies))].field, Number: r.IntN(lieKinds), For: time.Duration(30+r.IntN(600)) * time.Second}
+		if r.IntN(4) == 0 {
+			f.Other = "conditions" // which go to most other places
+		}
+		list = append(list, f)
 	}
 	return append(list, anyBegun(s, who, r)...)
 }

@@ -149,13 +149,16 @@ func conditionsOf(r *rand.Rand, node string, stale bool) func(context.Context, *
 
 func condition(r *rand.Rand, kind string) metav1.Condition {
 	return metav1.Condition{
-		Type: kind, Status: metav1.ConditionFalse, Reason: fmt.Sprint("R", r.IntN(3)), Message: fmt.Sprint(r.IntN(3)),
+		Type: kind, Status: metav1.ConditionFalse, Reason: []string{"R0", "R1", "R2", "a_b", "a b"}[r.IntN(5)], Message: fmt.Sprint(r.IntN(3)),
 		ObservedGeneration: int64(r.IntN(2)), LastTransitionTime: metav1.NewTime(time.Unix(int64(r.IntN(3)), 0).UTC()),
 	}
 }
 
 func anyStatus(r *rand.Rand) v1alpha1.NodeUpgradeStatus {
 	s := v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepWaiting, ObservedGeneration: int64(r.IntN(3))}
+	if r.IntN(8) == 0 { // they do not fit
+		s.Step, s.Method = "a_b", "Hope"
+	}
 	if r.IntN(2) == 0 {
 		s.Upgrade = &v1alpha1.UpgradeReference{Name: "u", UID: fmt.Sprint(r.IntN(2))}
 	}

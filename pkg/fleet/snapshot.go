@@ -179,6 +179,8 @@ type HookJob struct {
 	Deleted bool `json:"deleted,omitempty"`
 	// Problem is why it could not be created. It has no UID then.
 	Problem string `json:"problem,omitempty"`
+	// Refused reports whether a person has to act before it can be created.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // FormatTime returns an instant as messages show it: in UTC, to the minute.

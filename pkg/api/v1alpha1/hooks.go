@@ -109,6 +109,16 @@ type HookTurn struct {
 	// Outcome is how the turn ended. Empty: it has not.
 	// +optional
 	Outcome HookOutcome `json:"outcome,omitempty"`
+	// Gate that was closed when the turn ended before the node had begun. Empty: none was.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Gate string `json:"gate,omitempty"`
+	// Unused is how many turns of the node in a row have ended so, up to this one or before it.
+	// +optional
+	Unused int32 `json:"unused,omitempty"`
+	// PolicyGeneration is the policy's at the end of such a turn: a change of its spec forgets them.
+	// +optional
+	PolicyGeneration int64 `json:"policyGeneration,omitempty"`
 	// Hooks in the order in which they run.
 	// +listType=map
 	// +listMapKey=name
@@ -148,6 +158,11 @@ type HookRun struct {
 	// Attempt is 0, and one more each time a person retries the hook.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
+	// RetriedBy is the UID of the ClusterUpgrade with which a person retried the hook last, or of the newest that
+	// retried another one when the turn began.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	RetriedBy string `json:"retriedBy,omitempty"`
 	// Job is the Job's name.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional

@@ -311,7 +311,8 @@ type UpgradePolicyStatus struct {
 	// +optional
 	LastHookTurn int64 `json:"lastHookTurn,omitempty"`
 
-	// HookTurns are the turns of nodes and upgrades whose hooks have not all ended, or failed.
+	// HookTurns are the turns of nodes and upgrades whose hooks have not all ended, or failed, and those that
+	// ended before their nodes had begun.
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=128

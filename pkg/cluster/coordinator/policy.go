@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
@@ -53,6 +54,9 @@ func managed(u v1alpha1.NodeUpgrade) bool {
 // failed.
 func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
+	if policy.Status.ObservedGeneration <= 0 { // it is new, or was deleted and created again
+		policy.Status.TakenBack = plan.TakenBackByRecords(s.Records)
+	}
 	policy.Status.ObservedGeneration = policy.Generation
 	policy.Status.Offered = newestOffered(stored.Status.Offered, stored.Status.FormerlyOffered, s, now)
 	policy.Status.FormerlyOffered = formerlyOffered(stored.Status, policy.Status.Offered)

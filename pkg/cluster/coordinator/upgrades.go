@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,13 +174,24 @@ type ended struct {
 	upgrade   *v1alpha1.ClusterUpgrade // nil: there is none that may be deleted
 }
 
+// prunedLast returns the sort key that keeps Rollbacks, by whose records a policy that is created again knows what
+// was taken back.
+func (e *ended) prunedLast() int {
+	if len(e.records) > 0 && e.records[0].Type == v1alpha1.TypeRollback && e.records[0].TriggerTime != nil {
+		return 0
+	}
+	return 1
+}
+
 // prune deletes the oldest ended upgrades beyond the policy's historyLimit: their
 // records, and their ClusterUpgrades where the coordinator created them.
 func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
 	if s.Policy == nil {
 		return nil // it is not known how many are kept
 	}
-	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
+	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int {
+		return cmp.Or(a.prunedLast()-b.prunedLast(), b.completed.Compare(a.completed))
+	})
 	var problems []error
 	for _, old := range history[min(len(history), int(s.Policy.Spec.HistoryLimit)):] {
 		for i := range old.records {

@@ -3,6 +3,7 @@ package hook
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -84,13 +85,29 @@ func state(job *batchv1.Job) (one fleet.HookJob, ended *time.Time) {
 	return one, nil
 }
 
+// refusal is why no Job may be made, until a person acts.
+type refusal struct{ why string }
+
+func (r *refusal) Error() string { return r.why }
+
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
 // check returns why no Job may be made from the CronJob.
-func check(from *batchv1.CronJob) error {
+func check(from *batchv1.CronJob, t *v1alpha1.HookTurn, run *v1alpha1.HookRun) error {
 	switch {
 	case from.DeletionTimestamp != nil:
-		return fmt.Errorf("CronJob %s is being deleted", from.Name)
+		return refuse("CronJob %s is being deleted: create it again", from.Name)
 	case from.Spec.Suspend == nil || !*from.Spec.Suspend:
-		return fmt.Errorf("CronJob %s also runs by its schedule: set its spec.suspend to true", from.Name)
+		return refuse("CronJob %s also runs by its schedule: set its spec.suspend to true", from.Name)
+	}
+	for key, value := range annotations(t, run) {
+		if !harmless.MatchString(value) {
+			return refuse("its Job would have the annotation %s: %q, in which a program may read an option or a command", key, value)
+		}
 	}
 	return nil
 }
+
+// harmless matches names of objects, versions and words of ours: nothing that begins an option, or that a shell
+// expands. The admission policy kubectl-upgrade-hooks says more closely what each annotation may be.
+var harmless = regexp.MustCompile(`^([0-9A-Za-z][-+.0-9A-Za-z]*)?$`)

@@ -38,12 +38,12 @@ type Keeper struct {
 	policies kube.Kind[*v1alpha1.UpgradePolicy, *v1alpha1.UpgradePolicyList]
 	read     []batchv1.Job
 	readAt   time.Time
-	problems map[string]string // why Jobs could not be created, by name
+	problems map[string]fleet.HookJob // why Jobs could not be created, by name
 }
 
 // NewKeeper returns a Keeper that has read nothing.
 func NewKeeper(jobs typedbatchv1.BatchV1Interface, ours *kube.Kinds, log *slog.Logger) *Keeper {
-	return &Keeper{jobs: jobs, log: log, policies: ours.UpgradePolicies, problems: map[string]string{}}
+	return &Keeper{jobs: jobs, log: log, policies: ours.UpgradePolicies, problems: map[string]fleet.HookJob{}}
 }
 
 // Read returns the Jobs of hooks. Nil: there is no need to. If they cannot be read, it returns that as the
@@ -73,7 +73,7 @@ func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now t
 	for name, problem := range k.problems {
 		_, there := jobs[name]
 		if _, awaited := runs[name]; awaited && !there {
-			jobs[name] = fleet.HookJob{Problem: problem}
+			jobs[name] = problem
 		} else {
 			delete(k.problems, name)
 		}
@@ -106,8 +106,9 @@ func (k *Keeper) Write(ctx context.Context, policy *v1alpha1.UpgradePolicy, now 
 				continue
 			}
 			if err := k.create(ctx, t, run); err != nil {
-				k.problems[run.Job] = explain(run, err)
-				k.log.Warn("the Job of a hook cannot be created", "hook", run.Name, "job", run.Job, "problem", k.problems[run.Job])
+				problem, refused := explain(run, err)
+				k.problems[run.Job] = fleet.HookJob{Problem: problem, Refused: refused}
+				k.log.Warn("the Job of a hook cannot be created", "hook", run.Name, "job", run.Job, "problem", problem)
 			} else {
 				delete(k.problems, run.Job)
 			}
@@ -124,7 +125,7 @@ func (k *Keeper) create(ctx context.Context, t *v1alpha1.HookTurn, run *v1alpha1
 	if err != nil {
 		return err
 	}
-	if err := check(from); err != nil {
+	if err := check(from, t, run); err != nil {
 		return err
 	}
 	policy, err := k.policies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
@@ -145,17 +146,20 @@ func (k *Keeper) create(ctx context.Context, t *v1alpha1.HookTurn, run *v1alpha1
 	return nil
 }
 
-// explain returns why a Job could not be created, with what to do, in one line.
-func explain(run *v1alpha1.HookRun, err error) string {
+// explain returns why a Job could not be created, with what to do, in one line, and whether a person has to act first.
+func explain(run *v1alpha1.HookRun, err error) (problem string, refused bool) {
 	text := oneLine(err)
+	var wrong *refusal
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("CronJob %s/%s does not exist", v1alpha1.HooksNamespace, run.CronJob)
+		return fmt.Sprintf("CronJob %s/%s does not exist: create it, or take hook %s out of spec.hooks of UpgradePolicy %s", v1alpha1.HooksNamespace, run.CronJob, run.Name, v1alpha1.PolicyName), true
 	case apierrors.IsForbidden(err) && (strings.HasPrefix(text, "cronjobs") || strings.Contains(text, "may not start")):
 		// The command comes first: the end of a long message is cut off.
-		return fmt.Sprintf("the coordinator may not start CronJob %s; `%s`, by its owner, lets it (%s)", run.CronJob, Grant(run.CronJob), text)
+		return fmt.Sprintf("the coordinator may not start CronJob %s; `%s`, by its owner, lets it (%s)", run.CronJob, Grant(run.CronJob), text), true
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), errors.As(err, &wrong):
+		return fmt.Sprintf("%s; or take hook %s out of spec.hooks of UpgradePolicy %s", text, run.Name, v1alpha1.PolicyName), true
 	}
-	return text
+	return text, false
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -32,6 +32,7 @@ type world struct {
 	coordinator kubernetes.Interface // with the coordinator's rights
 	ours        *kube.Kinds
 	now         time.Time
+	config      *rest.Config
 }
 
 func newWorld(t *testing.T) *world {
@@ -48,7 +49,7 @@ func newWorld(t *testing.T) *world {
 		UserName: "system:serviceaccount:kubectl-upgrade:coordinator", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kubectl-upgrade", "system:authenticated"},
 		Extra: map[string][]string{"authentication.kubernetes.io/pod-name": {"coordinator-5d9c7b6f4-x2x7k"}},
 	}
-	w := &world{T: t, admin: kubernetes.NewForConfigOrDie(config), coordinator: kubernetes.NewForConfigOrDie(as), now: time.Now().Truncate(time.Second)}
+	w := &world{T: t, admin: kubernetes.NewForConfigOrDie(config), coordinator: kubernetes.NewForConfigOrDie(as), now: time.Now().Truncate(time.Second), config: config}
 	var err error
 	w.ours, err = kube.NewKinds(config)
 	w.must(err)

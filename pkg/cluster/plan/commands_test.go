@@ -194,7 +194,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "answer":
 		s.answer(args[0], v1alpha1.GateState(args[1]), strings.Join(args[2:], " "))
 	case "delete-policy":
-		s.Policy = nil
+		s.deletePolicy(out)
 	case "offered":
 		return s.offered(args[0], args[1])
 	case "automatic":

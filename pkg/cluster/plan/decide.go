@@ -37,19 +37,23 @@ func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
 }
 
 // candidates yields each node that may begin or wait, with its index in c.nodes: first
-// the nodes with a reserved slot or hooks that have begun, then the others, in upgrade order.
+// the nodes with a reserved slot or hooks that have begun, then the others, in upgrade order. Last
+// are those that were released and took no slot, which would not let others begin otherwise.
 func (c *cluster) candidates(yield func(int, *node) bool) {
 	others := make([]int32, 0, len(c.nodes)) // a forecast makes thousands of these
+	var last []int32
 	for i, n := range c.nodes {
 		switch {
 		case !n.open:
+		case n.lease == nil && c.hooks.of(n) == nil && n.lockedLast():
+			last = append(last, int32(i))
 		case n.lease == nil && c.hooks.of(n) == nil:
 			others = append(others, int32(i))
 		case !yield(i, n):
 			return
 		}
 	}
-	for _, i := range others {
+	for _, i := range append(others, last...) {
 		if !yield(int(i), c.nodes[i]) {
 			return
 		}
@@ -82,10 +86,10 @@ func (a *allocation) verdict(n *node) verdict {
 	return v
 }
 
-// ahead returns the release of a node that waits for room in the budget or its hooks only: kubeadm may
+// ahead returns the release of a node that waits for room in the budget or hooks of others only: kubeadm may
 // run on a worker ahead of its turn, if as few nodes go before it as go together.
 func (a *allocation) ahead(n *node) v1alpha1.Release {
-	if n.ControlPlane || a.cluster.target.kubeletsOnly() {
+	if n.ControlPlane || a.cluster.target.kubeletsOnly() || a.hooksFirst(n) {
 		return v1alpha1.ReleaseNone
 	}
 	if a.nextCount++; a.nextCount > a.cluster.budget {
@@ -208,7 +212,10 @@ func (s *survey) busyVerdict(n *node, wake *wakeTime) verdict {
 	}
 	if hold := s.withdrawal(n, wake); hold.Holds() {
 		v.decision, v.hold, v.release = Wait, hold, v1alpha1.ReleaseNone
+	} else if hold := n.ownHold(s.cluster.now); hold.Holds() {
+		v.decision, v.hold = Wait, hold
 	}
+	wake.at(n.ownHoldCountsAt())
 	return v
 }
 
@@ -229,6 +236,9 @@ func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: "the upgrade's nodeSelector does not match this node any more"}
 	}
 	if hold := s.firstHold(n, true, wake); hold.Holds() {
+		return hold
+	}
+	if hold := n.ownHold(s.cluster.now); hold.Stays {
 		return hold
 	}
 	if !n.released() {

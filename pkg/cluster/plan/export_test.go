@@ -14,7 +14,7 @@ import (
 func CheckReasons() {
 	for i, f := range filters {
 		check := func(hold fleet.Hold) fleet.Hold {
-			f.mustAnswer(hold, f.agents && hold.Reason.Info().Giver == v1alpha1.GivenByAgent)
+			f.mustAnswer(hold, f.agents && (len(f.reasons) == 0 || hold.Reason.Info().Giver == v1alpha1.GivenByAgent))
 			return hold
 		}
 		if f.node != nil {

@@ -81,6 +81,7 @@ var filters = []filter{
 	{node: unknownMark, groupsSkip: true, question: newQuestion("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
 	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?", v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonNotOffered)},
+	{node: agentHolds, agents: true, groupsSkip: true, question: newQuestion("did its agent keep it from taking its slot until its release was withdrawn?")},
 	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 

@@ -16,14 +16,19 @@ func gateClosed(s *survey, n *node) fleet.Hold {
 	if n.hasSlot() {
 		return fleet.Hold{}
 	}
-	c, group := s.cluster, s.cluster.groups[n.group]
+	if hold := s.closedByHook(n); hold.Holds() {
+		return hold
+	}
+	_, hold := s.closedGate(n)
+	return hold
+}
+
+// closedGate returns the first gate that the node asks and that is not open, with its hold.
+func (s *survey) closedGate(n *node) (name string, hold fleet.Hold) {
+	c := s.cluster
 	for i := range c.gates {
 		gate := &c.gates[i]
-		named := group.gates == nil || slices.Contains(group.gates, gate.Name)
-		if gate.Cluster != nil && (c.target.kubeletsOnly() || c.target.forLateNodes) {
-			continue // they bring no version that is new here
-		}
-		if !named || c.target.Spec.IgnoresGate(gate.Name) || !gate.IsAt(s.gatePoints(n)...) {
+		if !s.asks(n, gate) {
 			continue
 		}
 		hold := c.gateHold(gate.Name)
@@ -31,10 +36,20 @@ func gateClosed(s *survey, n *node) fleet.Hold {
 			hold = c.followHold(gate)
 		}
 		if hold.Holds() {
-			return hold
+			return gate.Name, hold
 		}
 	}
-	return c.gateMissing(group)
+	return "", c.gateMissing(c.groups[n.group])
+}
+
+// asks reports whether the node waits for the gate before it takes its slot.
+func (s *survey) asks(n *node, gate *v1alpha1.Gate) bool {
+	c, group := s.cluster, s.cluster.groups[n.group]
+	if gate.Cluster != nil && (c.target.kubeletsOnly() || c.target.forLateNodes) {
+		return false // they bring no version that is new here
+	}
+	named := group.gates == nil || slices.Contains(group.gates, gate.Name)
+	return named && !c.target.Spec.IgnoresGate(gate.Name) && gate.IsAt(s.gatePoints(n)...)
 }
 
 // gateMissing returns the hold of a group that names a gate which the policy does not have.

@@ -80,6 +80,9 @@ func (h *hooks) note(run *v1alpha1.HookRun) {
 		run.Message = shorten(job.Problem, maxHookMessage)
 	}
 	switch {
+	case job.Refused && run.JobUID == "" && h.reading.snapshot.Policy.Hook(run.Name) == nil:
+		h.end(run, v1alpha1.HookFailed, "Removed", "the policy has it no more, and its Job could not be created: "+job.Problem)
+		return
 	case job.UID != "" && run.JobUID != "" && job.UID != run.JobUID, jobs != nil && !known && run.JobUID != "":
 		h.end(run, v1alpha1.HookFailed, "JobGone", "its Job was deleted, and what came of it is not known")
 		return
@@ -126,24 +129,40 @@ func (h *hooks) retry() {
 	for _, t := range h.turns {
 		for i := range t.Hooks {
 			run := &t.Hooks[i]
+			by := h.retryOf(run)
 			switch {
-			case run.State != v1alpha1.HookFailed || !h.isRetried(run):
+			case by == "":
 				continue
 			case run.When.IsBefore() && t.Outcome != "":
 				run.State = v1alpha1.HookSkipped
 			default:
 				run.State, run.Attempt, run.Job, run.JobUID, run.EndTime = v1alpha1.HookPending, run.Attempt+1, "", "", nil
 			}
-			h.retried = true
+			run.RetriedBy, h.retried = by, true
 		}
 	}
 }
 
-// isRetried reports whether a person has retried an upgrade since the hook failed.
-func (h *hooks) isRetried(run *v1alpha1.HookRun) bool {
-	return slices.ContainsFunc(h.reading.snapshot.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
-		return u.Spec.RetryOf != "" && u.Status.Outcome == "" && !u.CreationTimestamp.Before(run.EndTime)
-	})
+// retryOf returns the UID of the upgrade with which a person has retried a hook since it failed; empty: nobody
+// has. It is the newest retry, unless that was there when the hook's turn began, or has retried it before: by the
+// times alone, which are of two clocks, a hook that fails at once would run again by itself.
+func (h *hooks) retryOf(run *v1alpha1.HookRun) string {
+	newest := h.reading.newestRetry()
+	if newest == nil || run.State != v1alpha1.HookFailed || newest.CreationTimestamp.Before(run.EndTime) || string(newest.UID) == run.RetriedBy {
+		return ""
+	}
+	return string(newest.UID)
+}
+
+// newestRetry returns the newest upgrade that retries another one and has not ended. Nil: there is none.
+func (r *reading) newestRetry() (newest *v1alpha1.ClusterUpgrade) {
+	for i := range r.snapshot.Upgrades {
+		u := &r.snapshot.Upgrades[i]
+		if u.Spec.RetryOf != "" && u.Status.Outcome == "" && (newest == nil || newest.CreationTimestamp.Before(&u.CreationTimestamp)) {
+			newest = u
+		}
+	}
+	return newest
 }
 
 // holds reports whether a failed hook holds nodes: as long as the policy has it, and it says so.
@@ -219,10 +238,21 @@ func (h *hooks) begin(target *target, n *node, release v1alpha1.Release) *v1alph
 		ID: h.last, Upgrade: target.Reference(), Version: target.Spec.Version, From: target.Status.FromVersion,
 		BeginTime: *wholeSecond(h.reading.now), Hooks: list,
 	}
+	if retry := h.reading.newestRetry(); retry != nil {
+		for i := range t.Hooks {
+			t.Hooks[i].RetriedBy = string(retry.UID)
+		}
+	}
 	if n != nil {
 		t.Node, t.NodeUID, t.From, t.Release, t.Attempts = n.Name, n.UID, n.Kubelet, release, n.status.Retry.Attempts
+		t.Gate, t.Unused = h.unusedBefore(t, n)
 	}
-	t.From = shorten(t.From, maxHookText)
+	// Hooks read it, and a kubelet writes its own: it is a version or nothing.
+	if from := parsed(t.From); known(from) {
+		t.From = shorten(from.String(), maxHookText)
+	} else {
+		t.From = ""
+	}
 	h.add(t)
 	return t
 }
@@ -241,11 +271,12 @@ func jobName(policy *v1alpha1.UpgradePolicy, t *v1alpha1.HookTurn, run *v1alpha1
 }
 
 // store returns the turns to write: those that have ended are dropped, but for failed hooks that hold
-// nodes.
+// nodes, and for those that were not used.
 func (h *hooks) store() []v1alpha1.HookTurn {
 	var list []v1alpha1.HookTurn
+	unused := h.unusedTurns()
 	for _, t := range h.turns {
-		if isOpen(t) || h.failed(t) != nil {
+		if isOpen(t) || h.failed(t) != nil || slices.Contains(unused, t) {
 			list = append(list, *t)
 		}
 	}

@@ -178,3 +178,39 @@ func TestNothingKnownOfANodeAtWork(t *testing.T) {
 		}
 	}
 }
+
+// TestRetriedOnce has the API server's clock go ahead of the coordinator's: a hook that fails again at once, after a
+// person has retried the upgrade, does not run once more by itself. It does for the next retry.
+func TestRetriedOnce(t *testing.T) {
+	for _, hook := range []string{"backup BeforeNode", "report AfterNode", "spare BeforeUpgrade"} {
+		s, play := newStory(t)
+		name, _, _ := strings.Cut(hook, " ")
+		play("node w1 v1.34.3", "hook "+hook, "jobs "+name+" fails", "upgrade r type=Reboot ignore", "os w1 asks", "tick 20")
+		for i, retry := range []string{"r2", "r3"} {
+			ran := len(s.started)
+			if ran != i+1 {
+				t.Fatalf("%s: it has run as %q before %s", hook, s.started, retry)
+			}
+			play("upgrade " + retry + " type=Reboot ignore retry=" + []string{"r", "r2"}[i])
+			ahead := metav1.NewTime(s.now.Add(time.Hour))
+			s.upgrade(retry).CreationTimestamp = ahead
+			play("tick 20")
+			if len(s.started) != ran+1 {
+				t.Errorf("%s: after the retry %s it has run as %q", hook, retry, s.started)
+			}
+		}
+	}
+}
+
+// TestFromIsAVersion checks that hooks are told a version or nothing: a kubelet writes its own.
+func TestFromIsAVersion(t *testing.T) {
+	for reported, want := range map[string]string{"v1.34.3": "v1.34.3", "1.34.3+k3s1": "v1.34.3+k3s1", "v1.34.3$(reboot)": "", "--all": "", "": ""} {
+		s, play := newStory(t)
+		play("node w1 v1.34.3", "hook leave BeforeNode", "upgrade r type=Reboot ignore", "os w1 asks", "tick 1")
+		s.Nodes[0].Kubelet = reported
+		s.step()
+		if turns := s.policy().Status.HookTurns; len(turns) != 1 || turns[0].From != want {
+			t.Errorf("the kubelet reports %q: the turns are %+v, want from %q", reported, turns, want)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func (n *node) eligible() bool { return n.managed && n.abandoned == nil && !n.no
 // busy reports whether an upgrade has, or may have, taken the node out of service: it
 // has begun, has failed, or holds a slot.
 func (n *node) busy() bool {
-	return n.began() || n.marked() || n.holdsLease()
+	return n.began() && !n.heldBack() || n.marked() || n.holdsLease()
 }
 
 // began reports whether the node's agent says that its attempt has begun, and has not ended or

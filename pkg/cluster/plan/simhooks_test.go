@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,7 +60,7 @@ func (s *sim) runJob(t v1alpha1.HookTurn, run v1alpha1.HookRun) {
 	switch {
 	case run.State != v1alpha1.HookRunning:
 	case ends == "refused":
-		s.HookJobs[run.Job] = fleet.HookJob{Problem: "CronJob " + run.CronJob + " does not exist"}
+		s.HookJobs[run.Job] = fleet.HookJob{Problem: "CronJob " + run.CronJob + " does not exist", Refused: true}
 	case run.JobUID == "" && job.UID == "":
 		s.jobs++
 		s.HookJobs[run.Job] = fleet.HookJob{UID: fmt.Sprint("job-", s.jobs)}
@@ -92,6 +93,19 @@ func (s *sim) noteHook(t v1alpha1.HookTurn, run v1alpha1.HookRun) {
 		line += fmt.Sprintf(" (%s)", t.Outcome)
 	}
 	s.hookNews = append(s.hookNews, strings.TrimSpace(line+" "+run.Reason))
+}
+
+// deletePolicy deletes the policy as the API server does, whose admission policy refuses that in the middle of a turn.
+func (s *sim) deletePolicy(out *strings.Builder) {
+	if s.Policy != nil {
+		for _, t := range s.Policy.Status.HookTurns {
+			if slices.ContainsFunc(t.Hooks, func(run v1alpha1.HookRun) bool { return !run.Ended() }) {
+				fmt.Fprintf(out, "the policy stays: hooks around %s have not ended\n", t.Node)
+				return
+			}
+		}
+	}
+	s.Policy = nil
 }
 
 // news returns what hooks did since it was asked last.

@@ -215,7 +215,7 @@ func (p *planner) firsts() (active, blocked, waiting, queued int) {
 				blocked = i
 			}
 			first(&blocked, i)
-		case v.decision == Go || n.busy():
+		case v.decision == Go || n.busy() && !n.ownHold(p.cluster.now).Holds():
 			first(&active, i)
 		case v.hold.Reason.Info().WaitsForOthers:
 			first(&queued, i)
@@ -290,7 +290,7 @@ func (p *planner) count(t *target) {
 		case v.decision == Blocked:
 			c.Blocked++
 			t.Status.Blocked = note(t.Status.Blocked, n, v)
-		case v.decision == Go || n.busy():
+		case v.decision == Go || n.busy() && !n.ownHold(p.cluster.now).Holds():
 			c.Active++
 			t.Status.Active = note(t.Status.Active, n, v)
 		case v.decision == Done:

@@ -13,7 +13,7 @@ import (
 )
 
 // Some nodes cannot be upgraded before a person acts: they are dead, no agent answers on
-// them, or their image cannot be staged. An upgrade that has only such nodes left yields to
+// them, their image cannot be staged, or their own agents do not let them begin. An upgrade that has only such nodes left yields to
 // the next one in the queue. They come along with that.
 
 // stuckAfter is how long a node may be NotReady, or its agent not answer, before it counts as
@@ -49,7 +49,7 @@ func (t *target) isStuck(n *node, now time.Time) bool {
 	case n.agentSilent(now) != "" && hasLasted(n.agentSilentSince(), now):
 		return true
 	}
-	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n)
+	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n) || n.heldBack() && t.isFor(n.status.Upgrade)
 }
 
 // isCauseFor reports whether the reason why the node cannot stage is one for this upgrade,

@@ -26,10 +26,10 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 		case mayBegin:
 			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
 		}
-		t.Outcome = v1alpha1.TurnAborted
-		if t.Release == v1alpha1.ReleaseControlPlane && n.kubeadmDone {
+		if t.Outcome = v1alpha1.TurnAborted; a.cluster.reached(t, n) {
 			t.Outcome = v1alpha1.TurnSucceeded
 		}
+		a.endUnused(t, n, hold)
 	}
 	if hold.Holds() {
 		return hold
@@ -113,6 +113,35 @@ func (a *allocation) beforeUpgrade() fleet.Hold {
 	return a.runBefore(own)
 }
 
+// hooksFirst reports whether hooks have to end before anything begins on a node: its own before it, those before
+// the upgrade, those after the upgrade before it, and those after a deleted Node of its name.
+func (a *allocation) hooksFirst(n *node) bool {
+	h, target := a.cluster.hooks, a.cluster.target
+	if h == nil {
+		return false
+	}
+	begun := a.survey.tookSlot || target.forLateNodes
+	for _, t := range h.turns {
+		next := nextHook(t)
+		switch {
+		case t.Node == n.Name && t.NodeUID != n.UID && isOpen(t):
+			return true
+		case t.Node == "" && target.isFor(&t.Upgrade):
+			if begun = true; next != nil && next.When.IsBefore() {
+				return true
+			}
+		case t.Node == "" && t.Outcome != "" && next != nil:
+			return true
+		}
+	}
+	own, list := h.of(n), h.hooksOf(n)
+	if own != nil {
+		list = own.Hooks
+	}
+	before := func(run v1alpha1.HookRun) bool { return run.When.IsBefore() && !run.Ended() }
+	return slices.ContainsFunc(list, before) || !begun && slices.ContainsFunc(h.hooksOf(nil), before)
+}
+
 // runBefore starts the next hook before the node, or the upgrade. It returns the hold until all of
 // them have ended.
 func (a *allocation) runBefore(t *v1alpha1.HookTurn) fleet.Hold {
@@ -163,7 +192,7 @@ func (a *allocation) endTurns() {
 		atWork := n != nil && n.busy()
 		t.TookSlot = t.TookSlot || atWork
 		if t.Outcome == "" {
-			t.Outcome = a.cluster.turnOutcome(n)
+			t.Outcome = a.cluster.turnOutcome(t, n)
 		}
 		if !atWork || n.failed() || n.abandoned != nil {
 			h.runAfter(t)
@@ -214,8 +243,27 @@ func (c *cluster) nodeOf(t *v1alpha1.HookTurn) *node {
 	return nil
 }
 
+// reached reports whether the node has what its turn was for. Another upgrade may be active by now, or none.
+func (c *cluster) reached(t *v1alpha1.HookTurn, n *node) bool {
+	to := parsed(t.Version)
+	switch {
+	case c.target.isFor(&t.Upgrade) && t.Release == v1alpha1.ReleaseControlPlane:
+		return n.kubeadmDone
+	case c.target.isFor(&t.Upgrade):
+		return n.upToDate
+	case t.Version == "": // a Reboot
+		before := n.status.Reboot.FromBootID
+		return n.status.Upgrade != nil && n.status.Upgrade.UID == t.Upgrade.UID && before != "" && n.BootID != before
+	case t.Release == v1alpha1.ReleaseControlPlane:
+		return atLeast(*n.runs.kubeadm, to)
+	case to.Less(parsed(t.From)): // a Rollback
+		return atLeast(to, *n.runs.kubelet)
+	}
+	return atLeast(*n.runs.kubelet, to)
+}
+
 // turnOutcome returns how the turn of a node that is no candidate has ended; empty: it has not.
-func (c *cluster) turnOutcome(n *node) v1alpha1.HookOutcome {
+func (c *cluster) turnOutcome(t *v1alpha1.HookTurn, n *node) v1alpha1.HookOutcome {
 	switch {
 	case n == nil:
 		return v1alpha1.TurnDeleted
@@ -227,7 +275,7 @@ func (c *cluster) turnOutcome(n *node) v1alpha1.HookOutcome {
 		return v1alpha1.TurnFailed
 	case n.open || n.busy() || n.released() || n.silent(): // its NodeUpgrade and Lease may have been deleted while it works
 		return ""
-	case n.upToDate:
+	case c.reached(t, n):
 		return v1alpha1.TurnSucceeded
 	}
 	return v1alpha1.TurnAborted

@@ -27,7 +27,7 @@ func gateUnknown(o Observation) string {
 func locking(s State, o Observation) (State, Action) {
 	switch {
 	case withdrawn(s, o) && o.Slot.Held == "":
-		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
+		return betweenAttempts(notLocked(s, o), o)
 	case withdrawn(s, o):
 		return abortWithdrawn(s, o)
 	case wrongSlot(o, o.Slot.Held):
@@ -39,7 +39,7 @@ func locking(s State, o Observation) (State, Action) {
 	case o.Slot.Held != "":
 		return beginAttempt(s, o)
 	case o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o) || done(s, o):
-		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
+		return betweenAttempts(notLocked(s, o), o)
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
 		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
 	case o.Gate == nil:
@@ -48,6 +48,18 @@ func locking(s State, o Observation) (State, Action) {
 		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	}
 	return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+}
+
+// notLocked goes back to Waiting with the reason why the slot was not taken.
+func notLocked(s State, o Observation) State {
+	reason, message, until := s.Reason, s.Message, s.Until
+	return s.enter(v1alpha1.StepWaiting, o).withReason(reason, message).withUntil(until)
+}
+
+// keptFromSlot reports whether a State that waits was kept from taking its slot, for a reason that it has.
+func (s State) keptFromSlot() bool {
+	last := len(s.Steps) - 2
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepLocking && s.Reason != "" && s.Reason != v1alpha1.ReasonAwaitingRelease
 }
 
 // beginAttempt enters the first step of a node that has taken its slot.

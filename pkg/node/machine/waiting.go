@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -118,6 +120,11 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, wakeAt(s.RetryAt)
 	case mayRunKubeadmAhead(s, o) && o.Gate != nil:
 		return waitingToRunAhead(s, o)
+	case withdrawn(s, o) && s.keptFromSlot() && o.Gate == nil:
+		return s, wakeAt(o.Now.Add(gateRound))
+	case withdrawn(s, o) && s.keptFromSlot() && o.Gate.Holds():
+		// The coordinator releases the node again once this reason is gone.
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}
 		if work := o.Work[verb.Kubeadm]; work.ended(attemptKey(s, o)) && !work.OK && !kubeadmDone(o) {

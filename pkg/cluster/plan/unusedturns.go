@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// A hook before a node may close a gate that the node asks, and the hook after it open that again: a turn after
+// the other would end before its node has begun. Such a turn is kept after its end, and counted.
+
+const (
+	// maxUnused is how many turns of a node in a row may end for the same gate before a person has to act.
+	maxUnused = 3
+	// maxUnusedTurns is how many turns are kept after their end, the newest.
+	maxUnusedTurns = 32
+)
+
+// endUnused notes in a turn that ends whether its node was kept from beginning by a gate after hooks had run.
+func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) {
+	last, times := t.Gate, t.Unused
+	t.Gate, t.Unused = "", 0
+	if t.TookSlot || !hasBegun(t) || !a.cluster.target.isFor(&t.Upgrade) {
+		return
+	}
+	switch hold.Reason {
+	case v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown, v1alpha1.ReasonNotSoaked:
+		t.Gate, _ = a.survey.closedGate(n)
+		t.PolicyGeneration = a.cluster.reading.snapshot.Policy.Generation
+	}
+	switch {
+	case t.Gate == "":
+	case t.Gate == last:
+		t.Unused = times + 1
+	default:
+		t.Unused = 1
+	}
+}
+
+// unusedBefore returns the gate for which the node's last turns ended, and how many of them did.
+func (h *hooks) unusedBefore(t *v1alpha1.HookTurn, n *node) (gate string, times int32) {
+	last := h.byNode[n.Owner()]
+	if last == nil || last.Upgrade != t.Upgrade || last.PolicyGeneration != h.reading.snapshot.Policy.Generation {
+		return "", 0
+	}
+	return last.Gate, last.Unused
+}
+
+// unusedTurns returns the turns that ended unused and are to be kept: the last ones of their nodes, while their
+// upgrade has not ended.
+func (h *hooks) unusedTurns() (list []*v1alpha1.HookTurn) {
+	for _, t := range slices.Backward(h.turns) {
+		ended := t.Unused > 0 && !isOpen(t)
+		if ended && h.byNode[fleet.Owner{Node: t.Node, UID: t.NodeUID}] == t && h.reading.upgradeOutcome(t) == "" && len(list) < maxUnusedTurns {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// closedByHook holds a node whose turns have ended unused for the same gate again and again, until the policy is
+// changed or the node does not ask that gate any more.
+func (s *survey) closedByHook(n *node) fleet.Hold {
+	h := s.cluster.hooks
+	if h == nil {
+		return fleet.Hold{}
+	}
+	t := h.byNode[n.Owner()]
+	if t == nil || t.Unused < maxUnused || isOpen(t) || !s.cluster.target.isFor(&t.Upgrade) || t.PolicyGeneration != h.reading.snapshot.Policy.Generation {
+		return fleet.Hold{}
+	}
+	var names []string
+	for _, run := range t.Hooks {
+		if run.When == v1alpha1.BeforeNode && run.StartTime != nil && h.reading.snapshot.Policy.Hook(run.Name) != nil {
+			names = append(names, run.Name)
+		}
+	}
+	asked := slices.ContainsFunc(s.cluster.gates, func(g v1alpha1.Gate) bool { return g.Name == t.Gate && s.asks(n, &g) })
+	if !asked || len(names) == 0 {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("gate %s has kept the node from beginning %d times in a row after hook %s had run: if the hook closes the gate, have the gate ask for nothing that the hook changes, in the UpgradePolicy; or ignore the gate: `kubectl edit clusterupgrade %s`, spec.ignoreGates",
+		t.Gate, t.Unused, strings.Join(names, ", "), s.cluster.target.Name)
+	return fleet.Hold{Reason: v1alpha1.ReasonExternalGateClosed, Message: message, Stays: true}
+}

@@ -167,14 +167,14 @@ func TestKeeper(t *testing.T) {
 		w.must(err)
 	}
 	runs(func(from *batchv1.CronJob) { from.Spec.Suspend = ptr.To(false) })
-	if got := problem(); got != "CronJob leave also runs by its schedule: set its spec.suspend to true" {
+	if got := problem(); got != "CronJob leave also runs by its schedule: set its spec.suspend to true; or take hook leave out of spec.hooks of UpgradePolicy cluster" {
 		t.Errorf("with a CronJob that runs: %s", got)
 	}
 	runs(func(from *batchv1.CronJob) { from.Spec.Suspend = ptr.To(true) })
 	absent := policy.DeepCopy()
 	absent.Status.HookTurns[0].Hooks[0].CronJob = "absent"
 	w.must(k.Write(t.Context(), absent, w.now))
-	if jobs, err := k.Read(t.Context(), absent, w.now); err != nil || jobs["leave-1"].Problem != "CronJob kubectl-upgrade-hooks/absent does not exist" {
+	if jobs, err := k.Read(t.Context(), absent, w.now); err != nil || jobs["leave-1"].Problem != "CronJob kubectl-upgrade-hooks/absent does not exist: create it, or take hook leave out of spec.hooks of UpgradePolicy cluster" || !jobs["leave-1"].Refused {
 		t.Errorf("without the CronJob: %v, %v", jobs, err)
 	}
 	if got := problem(); got != "" {
@@ -249,7 +249,7 @@ func TestReadSaysWhyNot(t *testing.T) {
 func TestExplainShowsTheCommand(t *testing.T) {
 	name := strings.Repeat("a", 40)
 	why := errors.New(`User "system:serviceaccount:kubectl-upgrade:coordinator" cannot get resource "cronjobs" in API group "batch" in the namespace "kubectl-upgrade-hooks"`)
-	got := explain(&v1alpha1.HookRun{CronJob: name}, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, name, why))
+	got, _ := explain(&v1alpha1.HookRun{CronJob: name}, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, name, why))
 	if limit := 509; !strings.Contains(got[:min(limit, len(got))], Grant(name)) {
 		t.Errorf("the first %d bytes lack the command: %s", limit, got)
 	}

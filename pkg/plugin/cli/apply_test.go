@@ -1,12 +1,20 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
@@ -55,5 +63,39 @@ func TestApplyWithoutTerminalLogsEachTransition(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSecondOfTwoApplies checks that apply follows the upgrade that another command has made since the
+// cluster was read.
+func TestSecondOfTwoApplies(t *testing.T) {
+	_, config, args := minorCluster(t)
+	transport, err := rest.TransportFor(config)
+	must(t, err)
+	server, err := url.Parse(config.Host)
+	must(t, err)
+	var another sync.Once
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(server)
+		if r.In.Method != http.MethodPost || !strings.HasSuffix(r.In.URL.Path, "/clusterupgrades") || r.In.URL.Query().Has("dryRun") {
+			return
+		}
+		another.Do(func() {
+			body, _ := io.ReadAll(r.In.Body) // an incomplete one is refused
+			r.Out.Body = io.NopCloser(bytes.NewReader(body))
+			first := r.Out.Clone(t.Context())
+			first.Body = io.NopCloser(bytes.NewReader(body))
+			if answer, err := transport.RoundTrip(first); err != nil || answer.StatusCode != http.StatusCreated {
+				t.Errorf("the first command: %v, %v", answer, err)
+			}
+		})
+	}}
+	between := httptest.NewServer(proxy)
+	defer between.Close()
+	var out, errOut strings.Builder
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+	args = append(args, "--yes", "--detach", "--kubeconfig="+apitest.Kubeconfig(t, &rest.Config{Host: between.URL}))
+	if code := cli.Run(t.Context(), args, streams, "test"); code != 0 || !strings.Contains(errOut.String(), "ClusterUpgrade v1.35.4 asks for v1.35.4 already.") {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errOut)
 	}
 }

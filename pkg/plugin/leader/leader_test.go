@@ -179,6 +179,15 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%d ServiceAccounts are left", len(left.Items))
 	}
 	p.run(0, "follow --leader-context Admin@staging --undo", "gate admin-staging is not there")
+
+	kubectl(t, p.prod, "", "patch", "upgradepolicy", "cluster", "--type=json", "-p", `[{"op":"remove","path":"/spec/gates"}]`)
+	p.run(0, "follow --leader-context Admin@staging --soak 1d", "gate admin-staging added")
+	p.run(0, "follow --leader-context Admin@staging --undo", "gate admin-staging removed")
+	text, err := apitest.Kubectl(t, p.prod, "get", "upgradepolicy", "cluster", "-o", "jsonpath={.spec}").Output()
+	must(t, err)
+	if strings.Contains(string(text), `"gates"`) {
+		t.Errorf("a list of gates is left: %s", text)
+	}
 }
 
 // refuse runs what is refused while prod follows staging.

@@ -290,7 +290,7 @@ func TestMayWriteLater(t *testing.T) {
 	} {
 		a := unconnected(t)
 		a.state.Step, a.lastStatus.sent.Step = test.step, test.written
-		if got := a.mayWriteLater(test.action, false); got != test.later {
+		if got := a.mayWriteLater(test.action, machine.Observation{}); got != test.later {
 			t.Errorf("%s: got %v, want %v", name, got, test.later)
 		}
 	}

@@ -38,6 +38,9 @@ func (a *api) update(by string, k key, t tree) (*stored, error) {
 		return nil, err
 	}
 	keepMetadata(before.tree, t)
+	if k.Resource == "nodeupgrades" { // whose status is a subresource
+		t["status"] = clone(before.tree["status"])
+	}
 	return a.store(by, k, t)
 }
 

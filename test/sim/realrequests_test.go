@@ -48,8 +48,13 @@ func anyRequest(r *rand.Rand) (name string, do func(context.Context, *side) stri
 			spec := anySpec(r)
 			return func(ctx context.Context, s *side) string {
 				object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: node, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: "owner"}}}, Spec: *spec.DeepCopy()}
-				object, err := s.ours.NodeUpgrades.Apply(ctx, object, "coordinator", "")
-				return s.result("nu", object, err)
+				created, err := s.ours.NodeUpgrades.Create(ctx, object, metav1.CreateOptions{})
+				if err == nil || !apierrors.IsAlreadyExists(err) {
+					return s.result("nu", created, err)
+				}
+				object.ResourceVersion = s.version("nu/"+node, stale)
+				updated, err := s.ours.NodeUpgrades.Update(ctx, object, metav1.UpdateOptions{})
+				return s.result("nu", updated, err)
 			}
 		},
 		"delete": func() func(context.Context, *side) string {

@@ -16,13 +16,16 @@ import (
 	"time"
 )
 
-// certificates are the files of the management cluster's one certificate authority, and of the one
-// server certificate for its API server and for all webhooks, which listen on loopback.
+// certificates are the files of the management cluster's one certificate authority, of the one server
+// certificate for its API server and for all webhooks, which listen on loopback, and of the certificate
+// with which Cluster API asks runtime extensions.
 type certificates struct{ dir string }
 
 func (c certificates) authority() string      { return filepath.Join(c.dir, "ca.crt") }
 func (c certificates) certificate() string    { return filepath.Join(c.dir, "tls.crt") }
 func (c certificates) key() string            { return filepath.Join(c.dir, "tls.key") }
+func (c certificates) client() string         { return filepath.Join(c.dir, "client.crt") }
+func (c certificates) clientKey() string      { return filepath.Join(c.dir, "client.key") }
 func (c certificates) serviceAccount() string { return filepath.Join(c.dir, "sa.key") }
 
 // lifetime is longer than that of any lab.
@@ -59,18 +62,28 @@ func (c certificates) write() error {
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.ParseIP(loopback)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
+	client := &x509.Certificate{
+		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: "cluster-api"},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	if err := signed(c.authority(), authority, authority, authorityKey, authorityKey); err != nil {
 		return err
 	}
-	if err := signed(c.certificate(), server, authority, key, authorityKey); err != nil {
-		return err
-	}
-	if err := writeKey(c.key(), key); err != nil {
-		return err
+	for _, made := range []struct {
+		template         *x509.Certificate
+		certificate, key string
+	}{{server, c.certificate(), c.key()}, {client, c.client(), c.clientKey()}} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return err
+		}
+		if err := signed(made.certificate, made.template, authority, key, authorityKey); err != nil {
+			return err
+		}
+		if err := writeKey(made.key, key); err != nil {
+			return err
+		}
 	}
 	// The key of service accounts comes last: with it all files are there.
 	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

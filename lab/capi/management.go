@@ -140,10 +140,15 @@ func (m *management) startProviders(ctx context.Context) error {
 		if err := os.MkdirAll(log, 0o755); err != nil {
 			return err
 		}
-		started, err := apiserver.Start(log, filepath.Join(m.ClusterAPI, name, "manager"),
-			"--kubeconfig="+Kubeconfig(m.Dir), "--feature-gates="+gates[name],
-			"--webhook-port="+strconv.Itoa(firstHook+i), "--webhook-cert-dir="+m.certificates().dir,
-			"--health-addr="+health, "--diagnostics-address=0", "--v=4")
+		args := []string{
+			"--kubeconfig=" + Kubeconfig(m.Dir), "--feature-gates=" + gates[name],
+			"--webhook-port=" + strconv.Itoa(firstHook+i), "--webhook-cert-dir=" + m.certificates().dir,
+			"--health-addr=" + health, "--diagnostics-address=0", "--v=4",
+		}
+		if strings.Contains(gates[name], "RuntimeSDK") {
+			args = append(args, "--runtime-extension-client-cert-file="+m.certificates().client(), "--runtime-extension-client-key-file="+m.certificates().clientKey())
+		}
+		started, err := apiserver.Start(log, filepath.Join(m.ClusterAPI, name, "manager"), args...)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,9 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,7 +146,7 @@ func (m *managed) startHistory(t *testing.T) {
 const extensionAddress = "127.0.0.1:9543"
 
 // startExtension starts the extension with the management cluster's own certificate, which is for
-// loopback.
+// loopback. It answers Cluster API alone, which shows a certificate of the same authority.
 func (m *managed) startExtension(t *testing.T) {
 	t.Helper()
 	log, err := os.OpenFile(m.extensionLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -153,8 +156,8 @@ func (m *managed) startExtension(t *testing.T) {
 	defer log.Close()
 	ctx, stop := context.WithCancel(context.WithoutCancel(m.ctx))
 	cmd := exec.CommandContext(ctx, filepath.Join(m.root, "bin", "capi-extension"),
-		"--kubeconfig", m.extensionKubeconfig(), "--address", extensionAddress, "--health-address", "", "--verbose",
-		"--cert-dir", filepath.Join(filepath.Dir(m.kubeconfig), "pki"))
+		"--kubeconfig", m.extensionKubeconfig(), "--address", extensionAddress, "--metrics-address", "", "--verbose",
+		"--cert-dir", m.pki(), "--client-ca", filepath.Join(m.pki(), "ca.crt"))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
@@ -178,6 +181,9 @@ func (m *managed) startExtension(t *testing.T) {
 		<-ended
 	}
 }
+
+// pki is the folder with the certificates of the management cluster.
+func (m *managed) pki() string { return filepath.Join(filepath.Dir(m.kubeconfig), "pki") }
 
 func (m *managed) extensionLog() string {
 	return filepath.Join(filepath.Dir(m.Kubeconfig), "capi-extension.log")
@@ -230,7 +236,7 @@ func (m *managed) extensionKubeconfig() string {
 // register has Cluster API ask the extension, and waits until it knows what the extension answers.
 func (m *managed) register(t *testing.T) {
 	t.Helper()
-	authority, err := os.ReadFile(filepath.Join(filepath.Dir(m.kubeconfig), "pki", "ca.crt"))
+	authority, err := os.ReadFile(filepath.Join(m.pki(), "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,4 +254,18 @@ func (m *managed) register(t *testing.T) {
 		}
 		return conditionIs(known, "Discovered", "True")
 	})
+	m.checkStrangers(t, authority)
+}
+
+// checkStrangers checks that a client without Cluster API's certificate gets no answer.
+func (m *managed) checkStrangers(t *testing.T, authority []byte) {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	stranger := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	answer, err := stranger.Post("https://"+extensionAddress+"/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", "application/json", strings.NewReader("{}"))
+	if err == nil {
+		answer.Body.Close()
+		t.Errorf("the extension answers a stranger: %s", answer.Status)
+	}
 }

@@ -77,7 +77,7 @@ func (c *comparison) objects(current, desired []byte, root []string) error {
 		return nil
 	}
 	if kindBefore, kindAfter := before["kind"], after["kind"]; before != nil && after != nil && kindBefore != kindAfter {
-		c.uncovered = append(c.uncovered, fmt.Sprintf("the kind, %v instead of %v", kindAfter, kindBefore))
+		c.uncovered = append(c.uncovered, fmt.Sprintf("the kind, %s instead of %s", kindOf(after), kindOf(before)))
 		return nil
 	}
 	c.values(at, nil, was, is)
@@ -86,7 +86,7 @@ func (c *comparison) objects(current, desired []byte, root []string) error {
 
 func kindOf(objects ...map[string]any) string {
 	for _, object := range objects {
-		if kind, ok := object["kind"].(string); ok && kind != "" {
+		if kind, ok := object["kind"].(string); ok && plainName.MatchString(kind) {
 			return kind
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/watch"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -31,7 +33,7 @@ import (
 type options struct {
 	kubeconfig  string
 	address     string
-	health      string
+	metrics     string
 	certFolder  string
 	clientCA    string
 	onUncovered string
@@ -69,7 +71,7 @@ their coordinators decide when a node may go.`,
 	flags := command.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the pod's service account")
 	flags.StringVar(&o.address, "address", ":9443", "address at which to answer Cluster API over TLS")
-	flags.StringVar(&o.health, "health-address", ":8080", "address at which to serve /readyz and /metrics over HTTP; empty: nowhere")
+	flags.StringVar(&o.metrics, "metrics-address", ":8443", "address at which to serve over TLS /readyz, and /metrics to clients that may get it; empty: nowhere")
 	flags.StringVar(&o.certFolder, "cert-dir", "/etc/capi-extension", "folder with tls.crt and tls.key, which are read again when they change")
 	flags.StringVar(&o.clientCA, "client-ca", "", "PEM file with the CA of the only clients that are answered; default: any client is")
 	flags.StringVar(&o.onUncovered, "on-uncovered", string(hooks.Stop), "what happens to machines when more changes than their version: Stop, or Replace; the annotation "+hooks.OnUncoveredAnnotation+" of a KubeadmControlPlane or MachineDeployment counts more")
@@ -111,40 +113,57 @@ func run(ctx context.Context, version string, o options) error {
 	again := &watch.Again{Management: managed, Now: time.Now, Log: log, Timeout: o.timeout}
 	machines := &watch.Machines{Management: managed, Open: clusters.Open, Log: log, Timeout: sweepTimeout}
 	sweeper := &watch.Sweep{Management: managed, Open: clusters.Open, Used: clusters.Used, Log: log, Timeout: sweepTimeout}
-	observed := newMetrics(version, again.Waiting)
+	measured := newObserved(version, again.Waiting)
 	server, err := hooks.NewServer(&hooks.Extension{
 		Management: managed, Open: clusters.Open, OnUncovered: hooks.OnUncovered(o.onUncovered), Remember: again.Remember, Now: time.Now, Log: log,
-	}, o.timeout, observed.observe)
+	}, o.timeout, measured.observe)
 	if err != nil {
 		return err
 	}
 
+	var parts sync.WaitGroup
+	defer parts.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var parts sync.WaitGroup
 	parts.Go(func() { machines.Run(ctx) })
 	parts.Go(func() { again.Run(ctx, askAgain) })
 	parts.Go(func() { sweeper.Run(ctx, sweep) })
-	if o.health != "" {
-		parts.Go(func() {
-			if err := serve(ctx, o.health, nil, healthHandler(observed, machines.Synced), log); err != nil {
-				log.Error("readiness and metrics are not served", "error", err)
-				cancel()
-			}
-		})
+	if o.metrics != "" {
+		served, err := metricsServer(o, access, measured, machines.Synced, log)
+		if err != nil {
+			return err
+		}
+		parts.Go(func() { served.Run(ctx) })
 	}
-	err = serve(ctx, o.address, tlsConfig, server, log)
-	cancel()
-	parts.Wait()
-	return err
+	if o.clientCA == "" {
+		log.Warn("any client that reaches the address is answered: --client-ca has Cluster API alone answered", "address", o.address)
+	}
+	return serve(ctx, o.address, tlsConfig, server, log)
 }
 
+// metricsServer serves metrics as the coordinator does, with the certificate for Cluster API.
+func metricsServer(o options, access *rest.Config, measured *observed, ready func() bool, log *slog.Logger) (*metrics.Server, error) {
+	review, err := metrics.NewReviewer(access, log)
+	if err != nil {
+		return nil, err
+	}
+	return metrics.NewServer(metrics.ServerConfig{
+		Address: o.metrics, CertFile: o.certFile(), KeyFile: o.keyFile(), Metrics: measured, Review: review, Ready: ready, Log: log,
+	})
+}
+
+func (o options) certFile() string { return filepath.Join(o.certFolder, "tls.crt") }
+func (o options) keyFile() string  { return filepath.Join(o.certFolder, "tls.key") }
+
 func tlsConfig(o options) (*tls.Config, error) {
-	cert := &certificate{certFile: filepath.Join(o.certFolder, "tls.crt"), keyFile: filepath.Join(o.certFolder, "tls.key"), now: time.Now}
+	cert := &certificate{certFile: o.certFile(), keyFile: o.keyFile(), now: time.Now}
 	if _, err := cert.get(nil); err != nil {
 		return nil, err
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, GetCertificate: cert.get,
+		NextProtos: []string{"http/1.1"}, // HTTP/2 would allow many requests on each connection
+	}
 	if o.clientCA == "" {
 		return config, nil
 	}
@@ -159,28 +178,29 @@ func tlsConfig(o options) (*tls.Config, error) {
 	return config, nil
 }
 
+const (
+	// maxConnections is how many connections are open at a time, and maxOfClient how many of them are
+	// one client's: a controller of Cluster API has one for each request that it waits for.
+	maxConnections = 128
+	maxOfClient    = 64
+)
+
 // closeTimeout is how long open answers may take when the program ends.
 const closeTimeout = 5 * time.Second
 
-// serve listens until ctx ends. Without a TLS configuration it speaks HTTP.
+// serve listens until ctx ends.
 func serve(ctx context.Context, address string, config *tls.Config, handler http.Handler, log *slog.Logger) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
 	server := &http.Server{
-		Handler: handler, TLSConfig: config, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // a client's broken handshake
+		Handler: handler, TLSConfig: config, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // a client's broken handshake
 	}
-	log.Info("listening", "address", listener.Addr().String(), "tls", config != nil)
+	log.Info("listening", "address", listener.Addr().String())
 	ended := make(chan error, 1)
-	go func() {
-		if config == nil {
-			ended <- server.Serve(listener)
-			return
-		}
-		ended <- server.ServeTLS(listener, "", "")
-	}()
+	go func() { ended <- server.ServeTLS(metrics.Bound(listener, maxConnections, maxOfClient), "", "") }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serving at %s: %w", address, err)

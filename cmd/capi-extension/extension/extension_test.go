@@ -137,23 +137,6 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-func TestReady(t *testing.T) {
-	ready := false
-	server := httptest.NewServer(healthHandler(newMetrics("v1", func() int { return 2 }), func() bool { return ready }))
-	defer server.Close()
-	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
-		answer, err := http.Get(server.URL + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("ready %t: got %s, want %d", ready, answer.Status, want)
-		}
-		ready = true
-	}
-}
-
 // TestRefusedFlags checks what is said about flags that cannot be used.
 func TestRefusedFlags(t *testing.T) {
 	folder := t.TempDir()

@@ -9,15 +9,15 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
-// metrics are the program's metrics.
-type metrics struct {
+// observed are the program's metrics.
+type observed struct {
 	registry *prometheus.Registry
 	answers  *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-func newMetrics(version string, waiting func() int) *metrics {
-	m := &metrics{
+func newObserved(version string, waiting func() int) *observed {
+	m := &observed{
 		registry: prometheus.NewRegistry(),
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubectl_upgrade_capi_answers_total",
@@ -39,7 +39,7 @@ func newMetrics(version string, waiting func() int) *metrics {
 	return m
 }
 
-func (m *metrics) observe(hook string, status runtimehooksv1.ResponseStatus, waits bool, took time.Duration) {
+func (m *observed) observe(hook string, status runtimehooksv1.ResponseStatus, waits bool, took time.Duration) {
 	answer := string(status)
 	if waits {
 		answer = "Waits"
@@ -48,17 +48,7 @@ func (m *metrics) observe(hook string, status runtimehooksv1.ResponseStatus, wai
 	m.duration.WithLabelValues(hook).Observe(took.Seconds())
 }
 
-// healthHandler serves the metrics, and whether the program is ready: it has read all Machines, and so
-// reaches the management cluster.
-func healthHandler(m *metrics, ready func() bool) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !ready() {
-			http.Error(w, "the Machines of the management cluster are not read yet", http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok\n"))
-	})
-	return mux
+// ServeHTTP implements http.Handler.
+func (m *observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }

@@ -20,27 +20,31 @@ const retryBefore = 30
 
 // BeforeClusterUpgrade has an upgrade of a cluster with a ClusterClass wait until a control plane's node
 // may go: this waits without an error, and Cluster API shows why.
-func (e *Extension) BeforeClusterUpgrade(ctx context.Context, request *runtimehooksv1.BeforeClusterUpgradeRequest, response *runtimehooksv1.BeforeClusterUpgradeResponse) {
+func (e *Extension) BeforeClusterUpgrade(ctx context.Context, request *beforeRequest, response *runtimehooksv1.BeforeClusterUpgradeResponse) {
 	to := request.ToKubernetesVersion
 	if len(request.ControlPlaneUpgrades) > 0 {
 		to = request.ControlPlaneUpgrades[0].Version // the first of several minors
 	}
-	e.before(ctx, &request.Cluster, to, true, &response.CommonRetryResponse)
+	e.before(ctx, request.Cluster, to, true, &response.CommonRetryResponse)
 }
 
 // BeforeControlPlaneUpgrade has the control plane wait in the same way.
-func (e *Extension) BeforeControlPlaneUpgrade(ctx context.Context, request *runtimehooksv1.BeforeControlPlaneUpgradeRequest, response *runtimehooksv1.BeforeControlPlaneUpgradeResponse) {
-	e.before(ctx, &request.Cluster, request.ToKubernetesVersion, true, &response.CommonRetryResponse)
+func (e *Extension) BeforeControlPlaneUpgrade(ctx context.Context, request *beforeRequest, response *runtimehooksv1.BeforeControlPlaneUpgradeResponse) {
+	e.before(ctx, request.Cluster, request.ToKubernetesVersion, true, &response.CommonRetryResponse)
 }
 
 // BeforeWorkersUpgrade has the workers wait until one of them may go.
-func (e *Extension) BeforeWorkersUpgrade(ctx context.Context, request *runtimehooksv1.BeforeWorkersUpgradeRequest, response *runtimehooksv1.BeforeWorkersUpgradeResponse) {
-	e.before(ctx, &request.Cluster, request.ToKubernetesVersion, false, &response.CommonRetryResponse)
+func (e *Extension) BeforeWorkersUpgrade(ctx context.Context, request *beforeRequest, response *runtimehooksv1.BeforeWorkersUpgradeResponse) {
+	e.before(ctx, request.Cluster, request.ToKubernetesVersion, false, &response.CommonRetryResponse)
 }
 
-func (e *Extension) before(ctx context.Context, cluster *clusterv1.Cluster, to string, controlPlane bool, response *runtimehooksv1.CommonRetryResponse) {
+func (e *Extension) before(ctx context.Context, cluster named, to string, controlPlane bool, response *runtimehooksv1.CommonRetryResponse) {
 	response.Status = runtimehooksv1.ResponseStatusSuccess
-	if err := e.someMayGo(ctx, client.ObjectKeyFromObject(cluster), to, controlPlane); err != nil {
+	name, err := cluster.key()
+	if err == nil {
+		err = e.someMayGo(ctx, name, to, controlPlane)
+	}
+	if err != nil {
 		response.Message, response.RetryAfterSeconds = e.sentence(ctx, err), retryBefore
 	}
 }
@@ -55,15 +59,15 @@ func (e *Extension) someMayGo(ctx context.Context, name client.ObjectKey, wanted
 	if err != nil {
 		return err
 	}
-	if !version.AtLeast(live.Spec.Topology.Version, to.String()) {
-		return refuse("Cluster %s was changed meanwhile: it wants %s, and the request is about %s", name, live.Spec.Topology.Version, to)
+	if err := e.onTheWay(ctx, live, to, controlPlane); err != nil {
+		return err
 	}
 	machines, err := management.Machines(ctx, e.Management, name, nil)
 	if err != nil {
 		return err
 	}
 	machines = slices.DeleteFunc(machines, func(m clusterv1.Machine) bool {
-		return management.OnControlPlane(&m) != controlPlane || !m.Status.NodeRef.IsDefined() || m.Spec.Version == to.String()
+		return management.OnControlPlane(&m) != controlPlane || !m.Status.NodeRef.IsDefined() || version.Reached(m.Spec.Version, to)
 	})
 	if len(machines) == 0 {
 		return nil
@@ -92,4 +96,37 @@ func (e *Extension) someMayGo(ctx context.Context, name client.ObjectKey, wanted
 		}
 	}
 	return wait(first)
+}
+
+// onTheWay refuses a version that neither an owner of the cluster's machines has, nor one of the control
+// planes, or workers, gets next on its way to the Cluster's: an upgrade is made for it.
+func (e *Extension) onTheWay(ctx context.Context, cluster *clusterv1.Cluster, to version.Version, controlPlane bool) error {
+	name := client.ObjectKeyFromObject(cluster)
+	wanted, err := version.Parse(cluster.Spec.Topology.Version)
+	if err != nil || wanted.Less(to) {
+		return refuse("Cluster %s was changed meanwhile: it wants %s, and the request is about %s", name, cluster.Spec.Topology.Version, to)
+	}
+	owners, err := management.Owners(ctx, e.Management, name)
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		has, err := version.Parse(owner.Version)
+		if err != nil {
+			continue
+		}
+		if has == to || (owner.Kind == management.KindControlPlane) == controlPlane && isNext(has, to, wanted) {
+			return nil
+		}
+	}
+	return refuse("no KubeadmControlPlane or MachineDeployment of Cluster %s has %s, or gets it next on its way to %s", name, to, wanted)
+}
+
+// isNext reports whether to is one step from the version that an owner has to the wanted one: Cluster API stops at
+// a patch of each minor in between.
+func isNext(has, to, wanted version.Version) bool {
+	if !has.Less(to) || version.CheckStep(has, to) != nil {
+		return false
+	}
+	return to == wanted || !to.SameLine(has) && !to.SameLine(wanted)
 }

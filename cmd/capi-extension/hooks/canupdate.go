@@ -2,13 +2,13 @@ package hooks
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +22,7 @@ import (
 
 // CanUpdateMachine answers whether a control plane's machine can be updated in place now. Yes also
 // means now: KubeadmControlPlane does not ask again.
-func (e *Extension) CanUpdateMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, response *runtimehooksv1.CanUpdateMachineResponse) {
+func (e *Extension) CanUpdateMachine(ctx context.Context, request *question, response *runtimehooksv1.CanUpdateMachineResponse) {
 	response.Status = runtimehooksv1.ResponseStatusSuccess
 	answer, err := e.canUpdateMachine(ctx, request, true)
 	if err != nil {
@@ -34,9 +34,12 @@ func (e *Extension) CanUpdateMachine(ctx context.Context, request *runtimehooksv
 	response.InfrastructureMachinePatch = patch(answer.Infrastructure)
 }
 
-func (e *Extension) canUpdateMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, first bool) (cover.Answer, error) {
+func (e *Extension) canUpdateMachine(ctx context.Context, request *question, first bool) (cover.Answer, error) {
 	var machine clusterv1.Machine
-	name := client.ObjectKeyFromObject(&request.Current.Machine)
+	name, err := request.object.key()
+	if err != nil {
+		return cover.Answer{}, err
+	}
 	if err := e.Management.Get(ctx, name, &machine); err != nil {
 		if apierrors.IsNotFound(err) {
 			return cover.Answer{}, refuse("there is no Machine %s", name)
@@ -49,8 +52,9 @@ func (e *Extension) canUpdateMachine(ctx context.Context, request *runtimehooksv
 	}
 	answer, err := e.controlPlaneMachine(ctx, request, &machine, owner)
 	if first {
+		kept := request.again()
 		e.keep(ctx, err, &machine, owner, func(ctx context.Context) error {
-			_, err := e.canUpdateMachine(ctx, request, false)
+			_, err := e.canUpdateMachine(ctx, kept, false)
 			return err
 		})
 	}
@@ -67,16 +71,8 @@ func (e *Extension) keep(ctx context.Context, err error, about client.Object, ow
 	e.Remember(owner, again)
 }
 
-func (e *Extension) controlPlaneMachine(ctx context.Context, request *runtimehooksv1.CanUpdateMachineRequest, machine *clusterv1.Machine, owner management.Owner) (cover.Answer, error) {
-	current, err := objects(request.Current.Machine, request.Current.BootstrapConfig.Raw, request.Current.InfrastructureMachine.Raw)
-	if err != nil {
-		return cover.Answer{}, err
-	}
-	desired, err := objects(request.Desired.Machine, request.Desired.BootstrapConfig.Raw, request.Desired.InfrastructureMachine.Raw)
-	if err != nil {
-		return cover.Answer{}, err
-	}
-	step, answer, replace, err := e.covered(owner, request.Current.Machine.Spec.Version, request.Desired.Machine.Spec.Version, current, desired, cover.Machine)
+func (e *Extension) controlPlaneMachine(ctx context.Context, request *question, machine *clusterv1.Machine, owner management.Owner) (cover.Answer, error) {
+	step, answer, replace, err := e.covered(owner, request)
 	if err != nil || replace {
 		return cover.Answer{}, err
 	}
@@ -141,15 +137,13 @@ func (e *Extension) open(ctx context.Context, name types.NamespacedName) (worklo
 	return cluster, cluster.CheckPolicy(ctx)
 }
 
-// covered compares what a request has. replace reports that the answer is no, because a person wants
-// that.
-func (e *Extension) covered(owner management.Owner, from, to string, current, desired cover.Objects,
-	compare func(cover.Step, cover.Objects, cover.Objects) (cover.Answer, error),
-) (step cover.Step, answer cover.Answer, replace bool, err error) {
-	if step.From, err = version.Parse(from); err != nil {
+// covered returns what a request changes, if all of it is covered. replace reports that the answer is no,
+// because a person wants that.
+func (e *Extension) covered(owner management.Owner, request *question) (step cover.Step, answer cover.Answer, replace bool, err error) {
+	if step.From, err = version.Parse(request.from); err != nil {
 		return step, answer, false, refuse("the current version of machines of %s: %s", owner, err)
 	}
-	if step.To, err = version.Parse(to); err != nil {
+	if step.To, err = version.Parse(request.to); err != nil {
 		return step, answer, false, refuse("the version of %s: %s", owner, err)
 	}
 	if err := checkVersion(owner, step.To); err != nil {
@@ -159,10 +153,9 @@ func (e *Extension) covered(owner management.Owner, from, to string, current, de
 	if err != nil {
 		return step, answer, false, err
 	}
-	if answer, err = compare(step, current, desired); err != nil {
+	if request.unreadable {
 		return step, answer, false, refuse("the request of Cluster API cannot be read")
 	}
-	uncovered := answer.Uncovered
 	if err := version.CheckStep(step.From, step.To); err != nil {
 		if then != Replace {
 			return step, answer, false, refuse("%s: %s", owner, err)
@@ -170,13 +163,13 @@ func (e *Extension) covered(owner management.Owner, from, to string, current, de
 		return step, answer, true, nil
 	}
 	switch {
-	case len(uncovered) == 0:
-		return step, answer, false, nil
+	case request.uncovered == "":
+		return step, ptr.Deref(request.patches, answer), false, nil
 	case then == Replace:
 		return step, answer, true, nil
 	}
 	return step, answer, false, refuse("%s cannot be upgraded in place, because more changes than its version: %s. Change these back, or annotate it with %s=%s to have its machines replaced",
-		owner, list(uncovered), OnUncoveredAnnotation, Replace)
+		owner, request.uncovered, OnUncoveredAnnotation, Replace)
 }
 
 // mostFields is how many fields a message names.
@@ -187,14 +180,6 @@ func list(fields []string) string {
 		return strings.Join(fields[:mostFields], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(fields, ", ")
-}
-
-func objects(machine any, bootstrap, infrastructure []byte) (cover.Objects, error) {
-	data, err := json.Marshal(machine)
-	if err != nil {
-		return cover.Objects{}, fmt.Errorf("encoding an object of the request: %w", err)
-	}
-	return cover.Objects{Machine: data, Bootstrap: bootstrap, Infrastructure: infrastructure}, nil
 }
 
 func patch(data []byte) runtimehooksv1.Patch {

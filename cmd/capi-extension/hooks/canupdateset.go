@@ -17,7 +17,7 @@ import (
 // CanUpdateMachineSet answers whether the machines of a MachineSet can be updated in place. The answer
 // does not depend on windows and the like, because Cluster API keeps it for a day: UpdateMachine asks
 // for each machine.
-func (e *Extension) CanUpdateMachineSet(ctx context.Context, request *runtimehooksv1.CanUpdateMachineSetRequest, response *runtimehooksv1.CanUpdateMachineSetResponse) {
+func (e *Extension) CanUpdateMachineSet(ctx context.Context, request *question, response *runtimehooksv1.CanUpdateMachineSetResponse) {
 	response.Status = runtimehooksv1.ResponseStatusSuccess
 	answer, err := e.canUpdateMachineSet(ctx, request, true)
 	if err != nil {
@@ -29,9 +29,12 @@ func (e *Extension) CanUpdateMachineSet(ctx context.Context, request *runtimehoo
 	response.InfrastructureMachineTemplatePatch = patch(answer.Infrastructure)
 }
 
-func (e *Extension) canUpdateMachineSet(ctx context.Context, request *runtimehooksv1.CanUpdateMachineSetRequest, first bool) (cover.Answer, error) {
+func (e *Extension) canUpdateMachineSet(ctx context.Context, request *question, first bool) (cover.Answer, error) {
 	var set clusterv1.MachineSet
-	name := client.ObjectKeyFromObject(&request.Current.MachineSet)
+	name, err := request.object.key()
+	if err != nil {
+		return cover.Answer{}, err
+	}
 	if err := e.Management.Get(ctx, name, &set); err != nil {
 		if apierrors.IsNotFound(err) {
 			return cover.Answer{}, refuse("there is no MachineSet %s", name)
@@ -44,24 +47,17 @@ func (e *Extension) canUpdateMachineSet(ctx context.Context, request *runtimehoo
 	}
 	answer, err := e.machineSet(ctx, request, &set, owner)
 	if first {
+		kept := request.again()
 		e.keep(ctx, err, &set, owner, func(ctx context.Context) error {
-			_, err := e.canUpdateMachineSet(ctx, request, false)
+			_, err := e.canUpdateMachineSet(ctx, kept, false)
 			return err
 		})
 	}
 	return answer, err
 }
 
-func (e *Extension) machineSet(ctx context.Context, request *runtimehooksv1.CanUpdateMachineSetRequest, set *clusterv1.MachineSet, owner management.Owner) (cover.Answer, error) {
-	current, err := objects(request.Current.MachineSet, request.Current.BootstrapConfigTemplate.Raw, request.Current.InfrastructureMachineTemplate.Raw)
-	if err != nil {
-		return cover.Answer{}, err
-	}
-	desired, err := objects(request.Desired.MachineSet, request.Desired.BootstrapConfigTemplate.Raw, request.Desired.InfrastructureMachineTemplate.Raw)
-	if err != nil {
-		return cover.Answer{}, err
-	}
-	step, answer, replace, err := e.covered(owner, request.Current.MachineSet.Spec.Template.Spec.Version, request.Desired.MachineSet.Spec.Template.Spec.Version, current, desired, cover.MachineSet)
+func (e *Extension) machineSet(ctx context.Context, request *question, set *clusterv1.MachineSet, owner management.Owner) (cover.Answer, error) {
+	step, answer, replace, err := e.covered(owner, request)
 	if err != nil || replace {
 		return cover.Answer{}, err
 	}

@@ -4,21 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
-
-// maxRequest is the size of the largest request that is read: two sets of objects, of which etcd takes
-// 1.5 MiB each.
-const maxRequest = 16 << 20
 
 // timeoutSeconds is how long Cluster API waits for an answer.
 const timeoutSeconds = 10
@@ -32,6 +26,7 @@ type Server struct {
 	timeout  time.Duration
 	observe  Observe
 	log      *slog.Logger
+	bodies   bodies
 	handlers []runtimehooksv1.ExtensionHandler
 }
 
@@ -41,15 +36,15 @@ func NewServer(e *Extension, timeout time.Duration, observe Observe) (*Server, e
 	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
 		return nil, err
 	}
-	s := &Server{timeout: timeout, observe: observe, log: e.Log}
+	s := &Server{timeout: timeout, observe: observe, log: e.Log, bodies: newBodies()}
 	for _, err := range []error{
-		add(s, catalog, runtimehooksv1.CanUpdateMachine, "can-update-machine", e.CanUpdateMachine),
-		add(s, catalog, runtimehooksv1.CanUpdateMachineSet, "can-update-machine-set", e.CanUpdateMachineSet),
-		add(s, catalog, runtimehooksv1.UpdateMachine, "update-machine", e.UpdateMachine),
-		add(s, catalog, runtimehooksv1.BeforeClusterUpgrade, "before-cluster-upgrade", e.BeforeClusterUpgrade),
-		add(s, catalog, runtimehooksv1.BeforeControlPlaneUpgrade, "before-control-plane-upgrade", e.BeforeControlPlaneUpgrade),
-		add(s, catalog, runtimehooksv1.BeforeWorkersUpgrade, "before-workers-upgrade", e.BeforeWorkersUpgrade),
-		add(s, catalog, runtimehooksv1.Discovery, "", s.discover),
+		add(s, catalog, runtimehooksv1.CanUpdateMachine, "can-update-machine", readMachineChange, e.CanUpdateMachine),
+		add(s, catalog, runtimehooksv1.CanUpdateMachineSet, "can-update-machine-set", readSetChange, e.CanUpdateMachineSet),
+		add(s, catalog, runtimehooksv1.UpdateMachine, "update-machine", decode[updateRequest], e.UpdateMachine),
+		add(s, catalog, runtimehooksv1.BeforeClusterUpgrade, "before-cluster-upgrade", decode[beforeRequest], e.BeforeClusterUpgrade),
+		add(s, catalog, runtimehooksv1.BeforeControlPlaneUpgrade, "before-control-plane-upgrade", decode[beforeRequest], e.BeforeControlPlaneUpgrade),
+		add(s, catalog, runtimehooksv1.BeforeWorkersUpgrade, "before-workers-upgrade", decode[beforeRequest], e.BeforeWorkersUpgrade),
+		add(s, catalog, runtimehooksv1.Discovery, "", decode[struct{}], s.discover),
 	} {
 		if err != nil {
 			return nil, err
@@ -61,16 +56,17 @@ func NewServer(e *Extension, timeout time.Duration, observe Observe) (*Server, e
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-func (s *Server) discover(_ context.Context, _ *runtimehooksv1.DiscoveryRequest, response *runtimehooksv1.DiscoveryResponse) {
+func (s *Server) discover(_ context.Context, _ *struct{}, response *runtimehooksv1.DiscoveryResponse) {
 	response.Status = runtimehooksv1.ResponseStatusSuccess
 	response.Handlers = slices.Clone(s.handlers)
 }
 
-// add serves a hook at the path that Cluster API gives it.
+// add serves a hook at the path that Cluster API gives it. read keeps of a request what is needed to answer.
 func add[Request, Response any, P interface {
 	*Response
 	runtimehooksv1.ResponseObject
-}](s *Server, catalog *runtimecatalog.Catalog, hook runtimecatalog.Hook, name string, answer func(context.Context, *Request, P)) error {
+}](s *Server, catalog *runtimecatalog.Catalog, hook runtimecatalog.Hook, name string,
+	read func([]byte) (*Request, error), answer func(context.Context, *Request, P)) error {
 	gvh, err := catalog.GroupVersionHook(hook)
 	if err != nil {
 		return fmt.Errorf("looking for hook %s in Cluster API's catalog: %w", name, err)
@@ -93,8 +89,10 @@ func add[Request, Response any, P interface {
 		start := time.Now()
 		into := P(new(Response))
 		into.GetObjectKind().SetGroupVersionKind(response)
-		request := new(Request)
-		if err := read(w, r, request); err != nil {
+		var request *Request
+		release, err := s.bodies.read(ctx, w, r, func(body []byte) (err error) { request, err = read(body); return err })
+		defer release()
+		if err != nil {
 			into.SetStatus(runtimehooksv1.ResponseStatusFailure)
 			into.SetMessage("the request cannot be read: " + err.Error())
 		} else {
@@ -110,15 +108,4 @@ func add[Request, Response any, P interface {
 		}
 	})
 	return nil
-}
-
-func read(w http.ResponseWriter, r *http.Request, into any) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	if err != nil {
-		return err
-	}
-	if strings.TrimSpace(string(body)) == "" {
-		return io.ErrUnexpectedEOF
-	}
-	return json.Unmarshal(body, into)
 }

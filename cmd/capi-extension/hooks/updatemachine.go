@@ -28,9 +28,9 @@ const (
 //
 // It never answers Failure: Cluster API would then say nothing but "please check controller logs", while
 // it shows the message of an answer with retryAfterSeconds.
-func (e *Extension) UpdateMachine(ctx context.Context, request *runtimehooksv1.UpdateMachineRequest, response *runtimehooksv1.UpdateMachineResponse) {
+func (e *Extension) UpdateMachine(ctx context.Context, request *updateRequest, response *runtimehooksv1.UpdateMachineResponse) {
 	response.Status, response.RetryAfterSeconds = runtimehooksv1.ResponseStatusSuccess, retryWaits
-	machine, to, err := e.machineToUpdate(ctx, client.ObjectKeyFromObject(&request.Desired.Machine))
+	machine, to, err := e.machineToUpdate(ctx, request.Desired.Machine)
 	if err != nil {
 		response.Message = e.sentence(ctx, err)
 		return
@@ -50,7 +50,11 @@ func (e *Extension) UpdateMachine(ctx context.Context, request *runtimehooksv1.U
 }
 
 // machineToUpdate reads a Machine that Cluster API updates in place now, and its new version.
-func (e *Extension) machineToUpdate(ctx context.Context, name client.ObjectKey) (*clusterv1.Machine, version.Version, error) {
+func (e *Extension) machineToUpdate(ctx context.Context, asked named) (*clusterv1.Machine, version.Version, error) {
+	name, err := asked.key()
+	if err != nil {
+		return nil, version.Version{}, err
+	}
 	var machine clusterv1.Machine
 	if err := e.Management.Get(ctx, name, &machine); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -137,15 +137,20 @@ func post[Response any](w *world, hook string, request []byte) Response {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		w.t.Fatalf("%s: got status %s", hook, answer.Status)
 	}
 	var response Response
-	if err := json.NewDecoder(answer.Body).Decode(&response); err != nil {
-		w.t.Fatal(err)
-	}
+	decodeAnswer(w.t, answer, &response)
 	return response
+}
+
+func decodeAnswer(t *testing.T, answer *http.Response, into any) {
+	t.Helper()
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *world) canUpdateMachine() runtimehooksv1.CanUpdateMachineResponse {

@@ -37,8 +37,8 @@ import (
 
 // running is the program, with its rights in the management cluster.
 type running struct {
-	hooks, health string // addresses
-	client        *http.Client
+	hooks, metrics string // addresses
+	client         *http.Client
 }
 
 func start(t *testing.T, config *rest.Config) *running {
@@ -56,9 +56,9 @@ func start(t *testing.T, config *rest.Config) *running {
 	}, file); err != nil {
 		t.Fatal(err)
 	}
-	r := &running{hooks: freeAddress(t), health: freeAddress(t), client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "capi-extension.kubectl-upgrade-capi.svc"}}}}
+	r := &running{hooks: freeAddress(t), metrics: freeAddress(t), client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "capi-extension.kubectl-upgrade-capi.svc"}}}}
 	command := extension.NewCommand("test")
-	command.SetArgs([]string{"--kubeconfig", file, "--cert-dir", folder, "--address", r.hooks, "--health-address", r.health, "--timeout", "10s"})
+	command.SetArgs([]string{"--kubeconfig", file, "--cert-dir", folder, "--address", r.hooks, "--metrics-address", r.metrics, "--timeout", "10s"})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- command.ExecuteContext(ctx) }()
@@ -69,7 +69,7 @@ func start(t *testing.T, config *rest.Config) *running {
 		}
 	})
 	eventually(t, "the program is ready", func() error {
-		answer, err := http.Get("http://" + r.health + "/readyz")
+		answer, err := r.client.Get("https://" + r.metrics + "/readyz")
 		if err != nil {
 			return err
 		}
@@ -304,12 +304,10 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	page, err := http.Get("http://" + r.health + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	if answer := r.metricsFor(t, ""); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the metrics without a token: got %s, want 401", answer.Status)
 	}
-	defer page.Body.Close()
-	text, _ := io.ReadAll(page.Body)
+	text, _ := io.ReadAll(r.metricsFor(t, config.BearerToken).Body)
 	for _, want := range []string{
 		`kubectl_upgrade_capi_answers_total{answer="Failure",hook="CanUpdateMachine"} 2`, `kubectl_upgrade_capi_answers_total{answer="Success",hook="CanUpdateMachine"} 1`,
 		`kubectl_upgrade_capi_answers_total{answer="Waits",hook="UpdateMachine"} 1`, `kubectl_upgrade_capi_build_info{version="test"} 1`, "kubectl_upgrade_capi_owners_waiting 0",
@@ -318,4 +316,22 @@ func TestProgram(t *testing.T) {
 			t.Errorf("the metrics lack %s:\n%s", want, text)
 		}
 	}
+}
+
+// metricsFor reads the metrics with a token.
+func (r *running) metricsFor(t *testing.T, token string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.metrics+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := r.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	return answer
 }

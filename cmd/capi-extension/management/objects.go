@@ -40,6 +40,12 @@ func Mapper() meta.RESTMapper {
 	return m
 }
 
+// Kinds of owners.
+const (
+	KindControlPlane = "KubeadmControlPlane"
+	KindDeployment   = "MachineDeployment"
+)
+
 // Owner is what a person changes to upgrade machines: a KubeadmControlPlane or a MachineDeployment.
 type Owner struct {
 	client.Object
@@ -56,7 +62,7 @@ func (o Owner) String() string {
 // OwnerOf returns the owner of machines, by the labels that Cluster API gives to Machines and
 // MachineSets, and by a Machine's owner reference.
 func OwnerOf(ctx context.Context, c client.Reader, object client.Object) (Owner, error) {
-	if ref := metav1.GetControllerOf(object); ref != nil && ref.Kind == "KubeadmControlPlane" {
+	if ref := metav1.GetControllerOf(object); ref != nil && ref.Kind == KindControlPlane {
 		return ControlPlane(ctx, c, types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name})
 	}
 	name := object.GetLabels()[clusterv1.MachineDeploymentNameLabel]
@@ -72,7 +78,7 @@ func ControlPlane(ctx context.Context, c client.Reader, name types.NamespacedNam
 	if err := c.Get(ctx, name, &kcp); err != nil {
 		return Owner{}, fmt.Errorf("reading KubeadmControlPlane %s: %w", name, err)
 	}
-	return Owner{&kcp, "KubeadmControlPlane", kcp.Spec.Version}, nil
+	return Owner{&kcp, KindControlPlane, kcp.Spec.Version}, nil
 }
 
 // Deployment reads a MachineDeployment.
@@ -81,7 +87,7 @@ func Deployment(ctx context.Context, c client.Reader, name types.NamespacedName)
 	if err := c.Get(ctx, name, &md); err != nil {
 		return Owner{}, fmt.Errorf("reading MachineDeployment %s: %w", name, err)
 	}
-	return Owner{&md, "MachineDeployment", md.Spec.Template.Spec.Version}, nil
+	return Owner{&md, KindDeployment, md.Spec.Template.Spec.Version}, nil
 }
 
 // Owners lists the owners of a cluster's machines.
@@ -97,10 +103,10 @@ func Owners(ctx context.Context, c client.Reader, cluster types.NamespacedName) 
 	}
 	var owners []Owner
 	for i := range kcps.Items {
-		owners = append(owners, Owner{&kcps.Items[i], "KubeadmControlPlane", kcps.Items[i].Spec.Version})
+		owners = append(owners, Owner{&kcps.Items[i], KindControlPlane, kcps.Items[i].Spec.Version})
 	}
 	for i := range mds.Items {
-		owners = append(owners, Owner{&mds.Items[i], "MachineDeployment", mds.Items[i].Spec.Template.Spec.Version})
+		owners = append(owners, Owner{&mds.Items[i], KindDeployment, mds.Items[i].Spec.Template.Spec.Version})
 	}
 	return owners, nil
 }

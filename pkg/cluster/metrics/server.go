@@ -33,7 +33,9 @@ type ServerConfig struct {
 	// Metrics serves /metrics, to clients that Review lets read it.
 	Metrics http.Handler
 	Review  *Reviewer
-	Log     *slog.Logger
+	// Ready reports whether the program is ready. Nil: it is.
+	Ready func() bool
+	Log   *slog.Logger
 }
 
 // Server serves metrics at /metrics, and, to any client, whether it runs at /readyz.
@@ -53,7 +55,13 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", config.Review.protect(config.Metrics))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if config.Ready != nil && !config.Ready() {
+			http.Error(w, "the program has not read yet what it needs", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
 	return &Server{config: config, handler: mux, certs: certs, wake: make(chan struct{}, 1)}, nil
 }
 
@@ -116,7 +124,7 @@ func (s *Server) serve(ctx context.Context) error {
 		},
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.ServeTLS(&bounded{Listener: listener}, "", "") }()
+	go func() { ended <- server.ServeTLS(Bound(listener, maxConnections, maxOfClient), "", "") }()
 	s.config.Log.Info("serving metrics", "address", listener.Addr().String())
 	for {
 		select {
@@ -143,12 +151,18 @@ const (
 	maxOfClient = 32
 )
 
+// Bound returns the listener with a limited number of open connections, in all and of one client.
+func Bound(listener net.Listener, total, ofClient int) net.Listener {
+	return &bounded{Listener: listener, total: total, ofClient: ofClient}
+}
+
 // bounded is a listener with a limited number of open connections. A connection beyond the
 // limit ends another one: the oldest of the client that has most of those that are not
 // trusted. So a client that opens many ends its own, and one whose token was accepted keeps
 // its connection.
 type bounded struct {
 	net.Listener
+	total, ofClient int
 
 	mutex sync.Mutex
 	open  []*connection // the oldest first
@@ -186,8 +200,8 @@ func (b *bounded) add(c *connection) *connection {
 	}
 	crowd := c.client
 	switch {
-	case of[crowd] > maxOfClient:
-	case len(b.open) > maxConnections:
+	case of[crowd] > b.ofClient:
+	case len(b.open) > b.total:
 		for _, one := range b.open {
 			if !one.trusted && of[one.client] > of[crowd] {
 				crowd = one.client

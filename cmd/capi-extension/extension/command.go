@@ -93,7 +93,7 @@ func run(ctx context.Context, version string, o options) error {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	crlog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	tlsConfig, err := tlsConfig(o)
+	tlsConfig, err := tlsConfig(o, log)
 	if err != nil {
 		return err
 	}
@@ -135,9 +135,6 @@ func run(ctx context.Context, version string, o options) error {
 		}
 		parts.Go(func() { served.Run(ctx) })
 	}
-	if o.clientCA == "" {
-		log.Warn("any client that reaches the address is answered: --client-ca has Cluster API alone answered", "address", o.address)
-	}
 	return serve(ctx, o.address, tlsConfig, server, log)
 }
 
@@ -155,7 +152,7 @@ func metricsServer(o options, access *rest.Config, measured *observed, ready fun
 func (o options) certFile() string { return filepath.Join(o.certFolder, "tls.crt") }
 func (o options) keyFile() string  { return filepath.Join(o.certFolder, "tls.key") }
 
-func tlsConfig(o options) (*tls.Config, error) {
+func tlsConfig(o options, log *slog.Logger) (*tls.Config, error) {
 	cert := &certificate{certFile: o.certFile(), keyFile: o.keyFile(), now: time.Now}
 	if _, err := cert.get(nil); err != nil {
 		return nil, err
@@ -165,6 +162,7 @@ func tlsConfig(o options) (*tls.Config, error) {
 		NextProtos: []string{"http/1.1"}, // HTTP/2 would allow many requests on each connection
 	}
 	if o.clientCA == "" {
+		log.Warn("any client that reaches the address is answered: --client-ca has Cluster API alone answered", "address", o.address)
 		return config, nil
 	}
 	pem, err := os.ReadFile(o.clientCA)

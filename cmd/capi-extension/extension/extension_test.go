@@ -102,14 +102,21 @@ func TestCertificateRotates(t *testing.T) {
 	}
 }
 
-// TestClientCertificates answers only clients with a certificate of --client-ca.
+// TestClientCertificates answers only clients with a certificate of --client-ca, and without it says that it answers
+// any.
 func TestClientCertificates(t *testing.T) {
 	folder, theirs := t.TempDir(), t.TempDir()
 	issued := issue(t, folder, 1)
 	issue(t, theirs, 2)
-	config, err := tlsConfig(options{certFolder: folder, clientCA: filepath.Join(theirs, "tls.crt")})
-	if err != nil {
-		t.Fatal(err)
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	if _, err := tlsConfig(options{certFolder: folder}, log); err != nil || !strings.Contains(said.String(), "any client that reaches the address is answered") {
+		t.Errorf("without --client-ca the program says %q (%v)", said.String(), err)
+	}
+	said.Reset()
+	config, err := tlsConfig(options{certFolder: folder, clientCA: filepath.Join(theirs, "tls.crt")}, log)
+	if err != nil || said.Len() > 0 {
+		t.Fatalf("with --client-ca the program says %q (%v)", said.String(), err)
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.TLS, server.Config.ErrorLog = config, slog.NewLogLogger(slog.NewTextHandler(t.Output(), nil), slog.LevelInfo)

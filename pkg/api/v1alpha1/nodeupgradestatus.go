@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -190,10 +192,29 @@ func (s *NodeUpgradeStatus) LacksImage() bool {
 // the node is doing, or what went wrong on it.
 func (s *NodeUpgradeStatus) Cause() (Reason, string) {
 	if c := meta.FindStatusCondition(s.Conditions, ConditionUpToDate); c != nil {
-		return Reason(c.Reason), c.Message
+		return fitting(c.Reason), c.Message
 	}
 	return "", ""
 }
+
+// fitting returns the reason of a condition as a Reason. The API allows more in a condition, and an agent may
+// write that; in the statuses and records that quote it, it would be refused.
+func fitting(reason string) Reason {
+	text := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' {
+			return -1
+		}
+		return r
+	}, reason)
+	text = strings.TrimLeft(text, "0123456789")
+	if text == "" {
+		return ""
+	}
+	return Reason(strings.ToUpper(text[:1]) + text[1:min(len(text), maxReason)])
+}
+
+// maxReason is the longest Reason.
+const maxReason = 64
 
 // Hold returns the reason code and the sentence of the condition Admitted while that is
 // False: why the node may not begin. Otherwise both are empty.

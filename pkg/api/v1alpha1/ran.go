@@ -1,6 +1,11 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // RanVersion is a version that upgrades of every node have brought to the cluster, or are bringing to
 // it. Another cluster may follow this one: it takes a version once this one has run it for a while.
@@ -45,6 +50,48 @@ type ImageDigest struct {
 	// Digest of the image file: sha256: and 64 lower-case hex digits.
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
+}
+
+// The API's limits on what a cluster has run.
+const (
+	maxRan        = 8
+	maxRanVersion = 64
+	maxRanDigests = 8
+	maxDigest     = 71
+	maxRanProblem = 512
+	maxRanBlocked = 256
+	maxName       = 253
+	maxUID        = 64
+)
+
+// FittingRan returns what another cluster has run, cut to what the API takes: one value beyond it, and the whole
+// status that has it would be refused. A version, or a digest, that does not fit is left out, so that it holds.
+func FittingRan(list []RanVersion) (fitting []RanVersion) {
+	for _, one := range list {
+		again := func(r RanVersion) bool { return r.Version == one.Version }
+		if len(fitting) == maxRan || len(one.Version) > maxRanVersion || slices.ContainsFunc(fitting, again) {
+			continue
+		}
+		one.Upgrade.Name, one.Upgrade.UID = cut(one.Upgrade.Name, maxName), cut(one.Upgrade.UID, maxUID)
+		one.Problem, one.Blocked, one.Digests = cut(one.Problem, maxRanProblem), cut(one.Blocked, maxRanBlocked), fittingDigests(one.Digests)
+		fitting = append(fitting, one)
+	}
+	return fitting
+}
+
+func fittingDigests(list []ImageDigest) (fitting []ImageDigest) {
+	for _, one := range list {
+		again := func(d ImageDigest) bool { return d.Architecture == one.Architecture }
+		if known := one.Architecture == "amd64" || one.Architecture == "arm64"; known && len(one.Digest) <= maxDigest && len(fitting) < maxRanDigests && !slices.ContainsFunc(fitting, again) {
+			fitting = append(fitting, one)
+		}
+	}
+	return fitting
+}
+
+// cut returns the text, or as much of it as the API takes.
+func cut(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
 
 // DigestsOf returns the digests of images.

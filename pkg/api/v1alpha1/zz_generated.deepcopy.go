@@ -237,6 +237,10 @@ func (in *ClusterUpgradeStatus) DeepCopyInto(out *ClusterUpgradeStatus) {
 		in, out := &in.TriggerTime, &out.TriggerTime
 		*out = (*in).DeepCopy()
 	}
+	if in.BeginTime != nil {
+		in, out := &in.BeginTime, &out.BeginTime
+		*out = (*in).DeepCopy()
+	}
 	if in.CompletionTime != nil {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()

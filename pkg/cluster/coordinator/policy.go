@@ -102,7 +102,7 @@ func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold fleet.Hold, now time.Tim
 		return
 	}
 	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(hold.Reason), Message: hold.Message,
+		Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(hold.Reason), Message: bounded(hold.Message),
 		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -265,6 +266,15 @@ func (c *Coordinator) createRecords(ctx context.Context, records []v1alpha1.Upgr
 // understood is the reason of a condition Valid that is True.
 const understood = "Understood"
 
+// maxMessage is the longest message of a condition, in bytes. The API takes 32,768 characters; one that is too long
+// would keep the whole status from being written.
+const maxMessage = 4096
+
+// bounded returns a condition's message, or as much of it as is stored.
+func bounded(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
+}
+
 // setConditions sets the conditions in an object's list. Stalled is True, for the
 // same reason, while valid is False: a person has to act. Otherwise it is absent.
 func setConditions(list *[]metav1.Condition, generation int64, now time.Time, valid metav1.Condition, others ...metav1.Condition) {
@@ -276,7 +286,7 @@ func setConditions(list *[]metav1.Condition, generation int64, now time.Time, va
 		meta.RemoveStatusCondition(list, v1alpha1.ConditionStalled)
 	}
 	for _, condition := range conditions {
-		condition.ObservedGeneration = generation
+		condition.ObservedGeneration, condition.Message = generation, bounded(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 		meta.SetStatusCondition(list, condition)
 	}

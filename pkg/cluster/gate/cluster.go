@@ -62,7 +62,7 @@ func (c Clients) askCluster(ctx context.Context, g v1alpha1.ClusterGate) Answer 
 		runs = "runs " + ran[0].Version
 	}
 	answer := open("%s %s%s", access.Host, runs, expiryNotice(secret.ExpiryOf(access), time.Now()))
-	answer.Ran = ran
+	answer.Ran = v1alpha1.FittingRan(ran)
 	return answer
 }
 

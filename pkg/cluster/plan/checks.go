@@ -190,6 +190,7 @@ func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
 	list = list[:min(len(list), maxFindings)]
 	for i := range list {
 		list[i].Message, list[i].Advice = clip(list[i].Message), clip(list[i].Advice)
+		list[i].Object.Name = shorten(list[i].Object.Name, maxName)
 	}
 	return list
 }

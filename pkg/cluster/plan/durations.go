@@ -41,7 +41,7 @@ func newDurations(own, before samples) durations {
 	find(softReboot, defaultSoftReboot)
 	find(controlPlane, defaultNode)
 	find(worker, d.of[controlPlane])
-	find(controlPlane, d.of[worker])
+	find(controlPlane, max(d.of[worker], defaultNode))
 	return d
 }
 
@@ -49,12 +49,18 @@ func newDurations(own, before samples) durations {
 // that hung would keep all others out of every shorter window.
 const minSamples = 3
 
+// median returns the median, or that without the shortest if it is longer: one node may lie, and must not make
+// others seem to need less time.
 func median(measured []time.Duration, assumed time.Duration) time.Duration {
-	for len(measured) < minSamples {
-		measured = append(measured, assumed)
-	}
 	slices.Sort(measured)
-	return measured[len(measured)/2]
+	middle := func(of []time.Duration) time.Duration {
+		for len(of) < minSamples {
+			of = append(of, assumed)
+		}
+		slices.Sort(of)
+		return of[len(of)/2]
+	}
+	return max(middle(slices.Clone(measured)), middle(slices.Clone(measured[min(1, len(measured)):])))
 }
 
 // medians returns how long nodes take, computed on first use.
@@ -174,7 +180,7 @@ func (n *node) passes() []sample {
 	var done []sample
 	var began time.Time
 	var settled time.Duration
-	full := nodePart(n.ControlPlane)
+	full := nodePart(n.labelled)
 	pass := full
 	for _, step := range n.status.Steps {
 		if step.EndTime == nil {
@@ -184,7 +190,9 @@ func (n *node) passes() []sample {
 		case v1alpha1.StepLocking:
 			began, settled, pass = step.StartTime.Time, 0, full
 		case v1alpha1.StepChecking:
-			pass = components
+			if n.labelled {
+				pass = components
+			}
 		case v1alpha1.StepRestarting:
 			pass = restart
 		case v1alpha1.StepRebooting: // also after a restart that turned out to need a reboot
@@ -218,7 +226,8 @@ func nodePart(isControlPlane bool) part {
 const maxUpgrades = 10
 
 // recordedSamples returns how long nodes took in earlier upgrades, from their records:
-// for each part, from the newest upgrades that together have minSamples.
+// for each part, from the newest upgrades that together have minSamples. Of a worker only the newest
+// short time counts, or it would be several nodes in a small cluster.
 func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []fleet.Node) samples {
 	isControlPlane := map[string]bool{}
 	for i := range nodes {
@@ -227,10 +236,20 @@ func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []fleet.Node) sampl
 		}
 	}
 	var all samples
+	counted := [parts]map[string]bool{}
+	for p := range counted {
+		counted[p] = map[string]bool{}
+	}
 	for _, pieces := range lastSucceeded(records) {
 		for p, measured := range samplesOf(pieces, isControlPlane) {
-			if len(all[p]) < minSamples {
-				all[p] = append(all[p], measured...)
+			if len(all[p]) >= minSamples {
+				continue
+			}
+			for _, one := range measured {
+				if again := counted[p][one.node]; !again || isControlPlane[one.node] || one.took > defaultNode {
+					all[p] = append(all[p], one.took)
+				}
+				counted[p][one.node] = true
 			}
 		}
 	}
@@ -264,10 +283,15 @@ func lastSucceeded(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord
 	return upgrades[:min(len(upgrades), maxUpgrades)]
 }
 
+// recorded is how long a node took by a record.
+type recorded struct {
+	node string
+	took time.Duration
+}
+
 // samplesOf returns the durations in a record. It reads only the first maxSamples
 // nodes, which include the control planes.
-func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) samples {
-	var all samples
+func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) (all [parts][]recorded) {
 	read := 0
 	for _, piece := range pieces {
 		for i := range piece.Nodes {
@@ -276,8 +300,8 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 			}
 			r := &piece.Nodes[i]
 			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart, softReboot} {
-				if took := *p.durationField(r); took > 0 {
-					all[p] = append(all[p], time.Duration(took)*time.Second)
+				if took := *p.durationField(r); took > 0 && (p != components || isControlPlane[r.Name]) {
+					all[p] = append(all[p], recorded{r.Name, time.Duration(took) * time.Second})
 				}
 			}
 		}

@@ -62,3 +62,6 @@ func QuestionRows() string {
 	}
 	return rows.String()
 }
+
+// Median is median.
+var Median = median

@@ -115,8 +115,12 @@ func words() []word {
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubeadm }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.NextBoot }),
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.From }), []func(*lied){
 					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.ObservedGeneration = 99 }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.ObservedGeneration = -1 }),
-					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.StepStartTime, s.StepEndTime, s.HoldEndTime = &soon, &later, &soon }),
-					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Slot, s.Retry.Failures, s.Reboot.FromSoftReboots = "slot-0", 9, 9 }),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.StepStartTime, s.StepEndTime, s.HoldEndTime = &soon, &later, &soon
+					}),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.Slot, s.Retry.Failures, s.Reboot.FromSoftReboots = "slot-0", 9, 9
+					}),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Method, s.MethodMessage = v1alpha1.MethodRestart, "a lie" }),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {
 						s.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "cp1", Path: "/a", CreationTime: soon}
@@ -140,9 +144,13 @@ func words() []word {
 			func(l *lied) { l.forge("v1.34.4") }, func(l *lied) { l.forge("v1.34.3") }, func(l *lied) { l.forge("v1.35.0") }, func(l *lied) { l.forge("v1.33.0") },
 		}},
 		{[]string{"a Lease that was edited"}, "counts towards the budget", []func(*lied){
-			func(l *lied) { *l.slot("slot-0") = fleet.Slot{Name: "slot-0", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()} },
+			func(l *lied) {
+				*l.slot("slot-0") = fleet.Slot{Name: "slot-0", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()}
+			},
 			func(l *lied) { l.slot("slot-0").ReservedFor = l.liar.Owner() },
-			func(l *lied) { *l.slot("slot-7") = fleet.Slot{Name: "slot-7", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()} },
+			func(l *lied) {
+				*l.slot("slot-7") = fleet.Slot{Name: "slot-7", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()}
+			},
 		}},
 	}
 }
@@ -289,4 +297,53 @@ func writeTable(t *testing.T, page, table string) {
 	default:
 		t.Errorf("%s is out of date: go test ./pkg/cluster/plan -update", page)
 	}
+}
+
+// TestOneNodeMakesNoOtherSeemFaster lets one node claim that each of its passes took a second, in this upgrade
+// and in all earlier ones: what others are expected to take is at least what it is without that node.
+func TestOneNodeMakesNoOtherSeemFaster(t *testing.T) {
+	for _, honest := range [][]time.Duration{{}, {4 * time.Minute}, {20 * time.Minute}, {4 * time.Minute, 10 * time.Minute}, {4, 10, 12}, {4, 10, 12, 14}, {4, 10, 12, 14, 30}} {
+		without := medianOf(honest, 5*time.Minute)
+		for _, claimed := range []time.Duration{1, time.Second, 7 * time.Minute, time.Hour} {
+			if with := plan.Median(append(slices.Clone(honest), claimed), 5*time.Minute); with < without {
+				t.Errorf("others took %v: a node that claims %s makes them %s of %s", honest, claimed, with, without)
+			}
+		}
+	}
+	usual := func(names ...string) plan.Usual {
+		s := fleet.Snapshot{Nodes: []fleet.Node{{Name: "cp1", ControlPlane: true}, {Name: "w1"}, {Name: "w2"}}}
+		for i := range 5 {
+			end := metav1.NewTime(time.Date(2026, 11, i+1, 0, 0, 0, 0, time.UTC))
+			record := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: *reference(fmt.Sprint(i)), Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: end}}
+			for _, name := range names {
+				one := v1alpha1.NodeRecord{Name: name, RebootSeconds: 1200, ComponentsSeconds: 600}
+				if name == "w2" {
+					one = v1alpha1.NodeRecord{Name: name, RebootSeconds: 1, ComponentsSeconds: 1, RestartSeconds: 1, SoftRebootSeconds: 1}
+				}
+				record.Nodes = append(record.Nodes, one)
+			}
+			s.Records = append(s.Records, record)
+		}
+		return plan.UsualDurations(s, time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	}
+	for _, names := range [][]string{{}, {"cp1"}, {"w1"}, {"cp1", "w1"}} {
+		honest, got := usual(names...), usual(append(slices.Clone(names), "w2")...)
+		for _, pair := range [][2]time.Duration{
+			{honest.Components, got.Components}, {honest.ControlPlane, got.ControlPlane}, {honest.Worker, got.Worker}, {honest.Restart, got.Restart}, {honest.SoftReboot, got.SoftReboot},
+		} {
+			if pair[1] < pair[0] {
+				t.Errorf("with %v and a node that claims a second: %+v, without it %+v", names, got, honest)
+			}
+		}
+	}
+}
+
+// medianOf returns the median of at least three, of which those that are missing are assumed.
+func medianOf(took []time.Duration, assumed time.Duration) time.Duration {
+	took = slices.Clone(took)
+	for len(took) < 3 {
+		took = append(took, assumed)
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
 }

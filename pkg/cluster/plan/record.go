@@ -29,6 +29,8 @@ const (
 	summaryBytes = 24 << 10
 	// maxMethodMessage is the API's limit for why a node rebooted.
 	maxMethodMessage = 256
+	// maxVersion is how much of a version is recorded, as its node says it.
+	maxVersion = 64
 	// maxName is the API server's limit on an object's name.
 	maxName = 253
 )
@@ -115,15 +117,16 @@ func sizeOf(r v1alpha1.NodeRecord) int {
 }
 
 func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
-	r := v1alpha1.NodeRecord{Name: n.Name, From: n.Kubelet, To: n.Kubelet}
+	runs := shorten(n.Kubelet, maxVersion)
+	r := v1alpha1.NodeRecord{Name: n.Name, From: runs, To: runs}
 	if v.decision != Done {
 		r.Reason = v.hold.Reason
 	}
 	if !t.isFor(n.status.Upgrade) {
 		return r // its NodeUpgrade.spec was never for this upgrade
 	}
-	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
-	r.MethodMessage = n.status.MethodMessage[:min(len(n.status.MethodMessage), maxMethodMessage)]
+	r.From, r.Attempts = shorten(cmp.Or(n.status.Versions.From, n.Kubelet), maxVersion), n.status.Retry.Attempts
+	r.MethodMessage = shorten(n.status.MethodMessage, maxMethodMessage)
 	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]
 	for _, step := range n.status.Steps {
 		if step.Step == v1alpha1.StepLocking && r.StartTime == nil {

@@ -126,4 +126,5 @@ func TestPolicyWithTurns(t *testing.T) {
 	if out, err := apitest.Kubectl(t, w.config, "delete", "crd", "upgradepolicies.kubectl-upgrade.dev", "--timeout=1m").CombinedOutput(); err != nil {
 		t.Fatalf("the uninstall: %v\n%s", err, out)
 	}
+	apitest.InstallCRDs(t, w.config) // other tests use this API server, too
 }

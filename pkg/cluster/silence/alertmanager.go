@@ -2,6 +2,7 @@ package silence
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,7 +76,7 @@ func (a alertmanager) post(ctx context.Context, s posted) (id string, err error)
 			SilenceID string `json:"silenceID"`
 		}
 		if err := answer.Value(&made); err != nil || made.SilenceID == "" {
-			return errors.Join(err, web.ErrMalformed)
+			return cmp.Or(err, web.ErrMalformed)
 		}
 		id = made.SilenceID
 		return nil
@@ -103,11 +104,13 @@ func (a alertmanager) list(ctx context.Context, each func(posted)) error {
 	return a.call(ctx, http.MethodGet, "/api/v2/silences?filter="+filter, nil, func(answer *web.Answer) error {
 		return answer.Array(func() error {
 			var p posted
-			err := answer.Value(&p)
-			if err == nil && p.CreatedBy == creator && !p.isOver() {
+			if err := answer.Value(&p); err != nil || p.ID == "" {
+				return cmp.Or(err, web.ErrMalformed)
+			}
+			if p.CreatedBy == creator && !p.isOver() {
 				each(p)
 			}
-			return err
+			return nil
 		})
 	})
 }

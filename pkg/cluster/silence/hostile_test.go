@@ -13,7 +13,7 @@ import (
 func TestHostileAlertmanager(t *testing.T) {
 	for what, answer := range map[string]func() []byte{
 		"empty silences": hostile.Answer(`[`, `{},`, `{}]`),
-		"ours":           hostile.Answer(`[`, `{"createdBy":"kubectl-upgrade"},`, `{}]`),
+		"ours":           hostile.Answer(`[`, `{"id":"1","createdBy":"kubectl-upgrade"},`, `{}]`),
 		"matchers":       hostile.Answer(`[{"matchers":[`, `{},`, `{}]}]`),
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestHostileAlertmanager(t *testing.T) {
 				return hostile.Server(t, false, func(string) []byte { return text }).URL
 			}, func(address string) {
 				var group sync.WaitGroup
-				for range 16 {
+				for range 8 {
 					group.Go(func() {
 						_ = (alertmanager{&http.Client{}, address}).list(t.Context(), func(posted) {}) // its memory counts
 					})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (a *Answer) Array(item func() error) error { return a.parts('[', ']', item)
 
 func (a *Answer) parts(begin, end json.Delim, part func() error) error {
 	if first, err := a.token(); err != nil || first != begin {
-		return errors.Join(err, ErrMalformed)
+		return cmp.Or(err, ErrMalformed)
 	}
 	for a.more() {
 		if err := part(); err != nil {
@@ -125,7 +126,7 @@ func (a *Answer) parts(begin, end json.Delim, part func() error) error {
 		}
 	}
 	if last, err := a.token(); err != nil || last != end {
-		return errors.Join(err, ErrMalformed)
+		return cmp.Or(err, ErrMalformed)
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (a *Answer) Skip() error {
 // end returns an error if something follows.
 func (a *Answer) end() error {
 	if _, err := a.token(); !errors.Is(err, io.EOF) {
-		return errors.Join(err, ErrMalformed)
+		return cmp.Or(err, ErrMalformed)
 	}
 	return nil
 }

@@ -11,14 +11,14 @@ import (
 // findOldAPIServer returns the name of a node whose apiserver is not at the version
 // yet, or has no pod: the pod is missing for a moment while kubeadm replaces it.
 // Abandoned nodes do not count, because the pod of a machine that is off stays as it
-// was. Nor do nodes that the upgrade skips.
+// was. Nor do nodes that the upgrade skips, or for which late workers do not wait.
 func (c *cluster) findOldAPIServer() string {
 	if c.target == nil || c.target.kubeletsOnly() {
 		return ""
 	}
 	skipped := map[string]bool{}
 	for _, n := range c.controlPlanes() {
-		if n.abandoned != nil || c.target.skips(n) {
+		if n.abandoned != nil || c.target.skips(n) || c.target.passes(n) {
 			skipped[n.Name] = true
 		}
 	}

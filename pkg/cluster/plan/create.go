@@ -25,7 +25,7 @@ func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUp
 		if create, hold = c.automaticPatch(wake); create != nil {
 			return create, hold
 		}
-		if own := c.reading.upgradeOfControlPlanes(q); own != nil {
+		if own := c.reading.upgradeOfControlPlanes(q, wake); own != nil {
 			return own, hold
 		}
 	}

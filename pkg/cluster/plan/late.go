@@ -25,15 +25,65 @@ func (r *reading) lateTarget() *target {
 		return nil
 	}
 	t := r.newTarget(u)
+	if back := r.takingBack(u); back != nil {
+		t = back
+	}
 	t.forLateNodes, t.hold = true, r.policyHold
+	t.passed = r.passedBy(t)
 	return t
 }
 
+// takingBack returns u as the Rollback that it is, if it is one and a node that may go runs what it took back from
+// every node: one that was abandoned meanwhile returns with that. Nil: there is none. Other nodes that join
+// late are never taken back.
+func (r *reading) takingBack(u *v1alpha1.ClusterUpgrade) *target {
+	var taken []version.Version
+	for _, one := range r.snapshot.Policy.Status.TakenBack {
+		if one.Upgrade.UID == string(u.UID) {
+			taken = append(taken, parsed(one.Version))
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	back := u.DeepCopy()
+	back.Spec.Type, back.Status.Type = v1alpha1.TypeRollback, v1alpha1.TypeRollback
+	t := r.newTarget(back)
+	t.forLateNodes, t.taken = true, taken
+	windows := newWindows(back, r.snapshot.Schedules)
+	if !slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isBehind(r, n, windows) && !t.isStuck(n, r.now) }) {
+		return nil
+	}
+	return t
+}
+
+// passedBy returns the names of the late control planes for which late workers do not wait, as a person has to
+// act before they are upgraded. Kubernetes may hold a worker all the same (apiServerTooOld).
+func (r *reading) passedBy(late *target) (names []string) {
+	for _, n := range r.nodes {
+		if !n.ControlPlane || n.busy() || !late.concerns(n) || late.upToDate(n) {
+			continue
+		}
+		windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
+		if late.isStuck(n, r.now) || !late.isBehind(r, n, windows) || r.noneOfItsOwn(late).NeedsPerson() {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// passes reports whether late workers do not wait for the control plane.
+func (t *target) passes(n *node) bool { return t != nil && slices.Contains(t.passed, n.Name) }
+
 // hasWork reports whether a late worker may be upgraded at some time, and does not wait for a
-// late control plane.
+// late control plane; or, of a Rollback, whether a node may be taken back. A version that is blocked, or is
+// being taken back, has none.
 func (t *target) hasWork(r *reading) bool {
+	if t.takenBackBy != nil || r.snapshot.Policy.Blocked(t.Spec.Version) != nil {
+		return false
+	}
 	windows := newWindows(t.ClusterUpgrade, r.snapshot.Schedules)
-	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return !n.ControlPlane && t.isBehind(r, n, windows) })
+	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return (!n.ControlPlane || t.back) && t.isBehind(r, n, windows) })
 }
 
 // isBehind reports whether the late node is not up to date and may be upgraded at some time.
@@ -44,7 +94,7 @@ func (t *target) isBehind(r *reading, n *node, windows *windows) bool {
 // lateControlPlane holds a control-plane node that is late. It says why the node gets no
 // upgrade of its own, if it gets none.
 func lateControlPlane(c *cluster, n *node) fleet.Hold {
-	if !c.target.forLateNodes || !n.ControlPlane {
+	if !c.target.forLateNodes || !n.ControlPlane || c.target.back {
 		return fleet.Hold{}
 	}
 	for _, hold := range []fleet.Hold{onHold(c, n), notRequested(c, n), windowClosed(c, n)} {
@@ -106,15 +156,21 @@ func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
 }
 
 // upgradeOfControlPlanes returns the upgrade of its own that a late control plane needs. Nil:
-// none is needed or possible, or an upgrade in the queue brings the version.
-func (r *reading) upgradeOfControlPlanes(q queue) *v1alpha1.ClusterUpgrade {
+// none is needed or possible, or an upgrade in the queue brings the version: one to it, or a later one
+// that can go on. One that is dead gets it, too: that upgrade says what it waits for.
+func (r *reading) upgradeOfControlPlanes(q queue, wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	late := r.lateTarget()
-	if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {
+	if late == nil || late.back || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {
 		return nil
 	}
+	bringing := slices.DeleteFunc(slices.Clone(q.targets), func(t *target) bool {
+		return t.back || t.to.Less(late.to) || t.to != late.to && (q.noneCanProceed || t.cannotProceed(r, wake))
+	})
 	windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
-	i := slices.IndexFunc(r.nodes, func(n *node) bool { return n.labelled && n.Ready && late.isBehind(r, n, windows) })
-	if i < 0 || slices.ContainsFunc(q.targets, func(t *target) bool { return !t.to.Less(late.to) && t.concerns(r.nodes[i]) }) {
+	if !slices.ContainsFunc(r.nodes, func(n *node) bool {
+		return n.labelled && (n.Ready || late.isStuck(n, r.now)) && late.isBehind(r, n, windows) &&
+			!slices.ContainsFunc(bringing, func(t *target) bool { return t.concerns(n) })
+	}) {
 		return nil
 	}
 	u := newAutomatic(late.to.Name()+"-control-planes", v1alpha1.TypePatch)

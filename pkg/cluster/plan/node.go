@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -208,10 +209,10 @@ func (t *target) staged(n *node) bool {
 }
 
 // kubeletDone reports whether the kubelet runs the version or a later one, or for a Rollback an
-// earlier one. A Reboot has no version.
+// earlier one; for late nodes, none that they are taken back from. A Reboot has no version.
 func (t *target) kubeletDone(n *node) bool {
-	if t.back {
-		return atLeast(t.to, *n.runs.kubelet)
+	if runs := *n.runs.kubelet; t.back {
+		return known(runs) && (!t.to.Less(runs) || t.forLateNodes && !slices.Contains(t.taken, runs))
 	}
 	return !t.reboot && atLeast(*n.runs.kubelet, t.to)
 }

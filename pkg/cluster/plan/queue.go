@@ -255,20 +255,33 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 // still has to upgrade. Nil: there is none. An upgrade that was created after the newer
 // one took effect is not superseded: it asks for a downgrade.
 func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
-	if !known(t.to) || t.byRequest { // Cluster API asks for a version of each node
+	if !known(t.to) || t.byRequest || t.isFor(r.inProgress()) { // Cluster API asks for a version of each node
 		return nil
 	}
-	for i := range r.snapshot.Upgrades {
-		u := &r.snapshot.Upgrades[i]
-		to := parsed(u.Spec.Version)
-		if !known(to) || !t.to.Less(to) || TypeOf(u) == v1alpha1.TypeRollback {
-			continue
-		}
-		if at := r.reachedAt(u); at != nil && !at.Before(&t.CreationTimestamp) && r.covers(u, t) && !t.isFor(r.inProgress()) {
+	for _, u := range r.newerThan(t) {
+		if at := r.reachedAt(u); at != nil && !at.Before(&t.CreationTimestamp) && r.covers(u, t) {
 			return u
 		}
 	}
 	return nil
+}
+
+// newerThan returns the upgrades to later versions that may supersede t, also the one that late nodes follow
+// if it was deleted. A Rollback is superseded only by what is requested after it: the others it takes back.
+func (r *reading) newerThan(t *target) (list []*v1alpha1.ClusterUpgrade) {
+	note := func(u *v1alpha1.ClusterUpgrade) {
+		to, asked := parsed(u.Spec.Version), !t.back || t.CreationTimestamp.Before(&u.CreationTimestamp)
+		if known(to) && t.to.Less(to) && TypeOf(u) != v1alpha1.TypeRollback && asked {
+			list = append(list, u)
+		}
+	}
+	for i := range r.snapshot.Upgrades {
+		note(&r.snapshot.Upgrades[i])
+	}
+	if u := FollowedUpgrade(r.snapshot.Policy); u != nil && !slices.ContainsFunc(r.snapshot.Upgrades, func(one v1alpha1.ClusterUpgrade) bool { return one.UID == u.UID }) {
+		note(u)
+	}
+	return list
 }
 
 // reachedAt returns when u took effect: its completion, if it succeeded, or its
@@ -288,25 +301,27 @@ func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	return u.Status.TriggerTime
 }
 
-// covers reports whether u selects every node that t still has to upgrade. If t was
-// triggered and no node is left, it is false: t succeeds.
+// covers reports whether u selects every node that t still has to upgrade. If t was triggered and no
+// node is left, it reports whether u has brought its version to all nodes of t: else t succeeds.
 func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 	selector, err := readSelector(u.Spec.NodeSelector)
 	if err != nil {
 		return false
 	}
 	newer := &target{selector: selector}
-	remaining := t.Status.TriggerTime == nil
+	remaining, all := t.Status.TriggerTime == nil, true
 	for _, n := range r.nodes {
-		if !t.concerns(n) || t.upToDate(n) {
-			continue
-		}
-		if !newer.selects(n) {
+		switch selected := newer.selects(n); {
+		case !t.concerns(n):
+		case t.upToDate(n):
+			all = all && selected
+		case !selected:
 			return false
+		default:
+			remaining = true
 		}
-		remaining = true
 	}
-	return remaining
+	return remaining || all && !t.back && u.Status.Outcome == v1alpha1.OutcomeSucceeded
 }
 
 func (e ended) hold() fleet.Hold {

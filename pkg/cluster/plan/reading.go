@@ -144,6 +144,14 @@ func (r *reading) policySpec() v1alpha1.UpgradePolicySpec {
 	return r.snapshot.Policy.Spec
 }
 
+// policyVersion returns the version that late nodes are brought to; zero: none.
+func (r *reading) policyVersion() version.Version {
+	if r.snapshot.Policy == nil {
+		return version.Version{}
+	}
+	return parsed(r.snapshot.Policy.Status.Version)
+}
+
 // observed is the hold of every node while the policy's mode is Observe.
 var observed = fleet.Hold{
 	Reason:  v1alpha1.ReasonObserved,
@@ -197,18 +205,15 @@ func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
 // brought: the one that set the policy's version. Nil: there is none.
 func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 	u := FollowedUpgrade(r.snapshot.Policy)
-	if u == nil {
-		return nil
-	}
 	for i := range r.snapshot.Upgrades {
-		if r.snapshot.Upgrades[i].UID == u.UID {
+		if u != nil && r.snapshot.Upgrades[i].UID == u.UID {
 			found := r.snapshot.Upgrades[i].DeepCopy()
 			found.Spec.Version, found.Status.Images = u.Spec.Version, u.Status.Images
-			if TypeOf(found) == v1alpha1.TypeRollback { // nodes that join late are never taken back
-				found.Spec.Type, found.Status.Type = "", v1alpha1.TypePatch
-			}
-			return found
+			u = found
 		}
+	}
+	if u != nil && TypeOf(u) == v1alpha1.TypeRollback { // takingBack says when they are
+		u.Spec.Type, u.Status.Type = "", v1alpha1.TypePatch
 	}
 	return u
 }
@@ -221,7 +226,7 @@ func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
 		return nil
 	}
 	status := policy.Status
-	return &v1alpha1.ClusterUpgrade{
+	u := &v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: status.Upgrade.Name, UID: types.UID(status.Upgrade.UID)},
 		// It succeeded, so that it was approved if that was required.
 		Spec: v1alpha1.ClusterUpgradeSpec{Version: status.Version, Approved: v1alpha1.Approved{Upgrade: true}},
@@ -229,4 +234,13 @@ func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
 			Type: v1alpha1.TypePatch, Images: status.Images, Outcome: v1alpha1.OutcomeSucceeded,
 		},
 	}
+	for i := range status.Ran {
+		if status.Ran[i].Upgrade == *status.Upgrade {
+			u.Status.CompletionTime = status.Ran[i].SinceTime // if it is known
+		}
+	}
+	if slices.ContainsFunc(status.TakenBack, func(taken v1alpha1.TakenBackVersion) bool { return taken.Upgrade == *status.Upgrade }) {
+		u.Spec.Type, u.Status.Type = v1alpha1.TypeRollback, v1alpha1.TypeRollback
+	}
+	return u
 }

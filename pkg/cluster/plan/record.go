@@ -191,11 +191,11 @@ func (p *planner) ran(takenBack []v1alpha1.TakenBackVersion) []v1alpha1.RanVersi
 	list := policy.Status.Ran
 	policy.Status.TakenBack = takenBack
 	if t := p.cluster.target; t.bringsVersion() && p.survey.begun {
-		list = bring(list, t, p.cluster)
+		list = p.bring(list, t)
 	}
 	for i := range list {
 		one := &list[i]
-		p.noteEnd(one)
+		p.noteEnd(one, &list[0])
 		one.Behind, one.Blocked = 0, ""
 		if blocked := policy.Blocked(one.Version); blocked != nil {
 			one.Blocked = shorten(blocked.Reason, maxReason)
@@ -213,21 +213,33 @@ func (t *target) bringsVersion() bool {
 }
 
 // bring returns the list with the version that the upgrade brings in front, once a node has begun. Of
-// an upgrade that is retried the former entry goes.
-func bring(list []v1alpha1.RanVersion, t *target, c *cluster) []v1alpha1.RanVersion {
-	if len(list) > 0 && t.isFor(&list[0].Upgrade) {
-		return list
+// an upgrade that is retried the former entry goes. What ran only rises, but for a Rollback: an older
+// upgrade may go on after a newer one, whose version stays in front unless that came to nothing.
+func (p *planner) bring(list []v1alpha1.RanVersion, t *target) []v1alpha1.RanVersion {
+	if len(list) == 0 || !t.isFor(&list[0].Upgrade) {
+		if len(list) > 0 && !t.mayFollow(parsed(list[0].Version)) && p.counts(&list[0]) {
+			return list
+		}
+		list = slices.DeleteFunc(list, func(r v1alpha1.RanVersion) bool { return r.Version == t.Spec.Version })
+		one := v1alpha1.RanVersion{Version: t.Spec.Version, Upgrade: t.Reference(), Digests: v1alpha1.DigestsOf(t.Status.Images)}
+		list = slices.Insert(list, 0, one)[:min(len(list)+1, maxRan)]
 	}
-	list = slices.DeleteFunc(list, func(r v1alpha1.RanVersion) bool { return r.Version == t.Spec.Version })
-	if len(list) > 0 && list[0].UntilTime == nil {
-		list[0].UntilTime = wholeSecond(c.now)
+	for i := range list[1:] {
+		if former := &list[i+1]; former.UntilTime == nil {
+			former.UntilTime = wholeSecond(p.cluster.now)
+		}
 	}
-	one := v1alpha1.RanVersion{Version: t.Spec.Version, Upgrade: t.Reference(), Digests: v1alpha1.DigestsOf(t.Status.Images)}
-	return slices.Insert(list, 0, one)[:min(len(list)+1, maxRan)]
+	return list
 }
 
-// noteEnd notes how the upgrade to the version has ended.
-func (p *planner) noteEnd(one *v1alpha1.RanVersion) {
+// counts reports whether every node has run the version, or its upgrade still brings it.
+func (p *planner) counts(one *v1alpha1.RanVersion) bool {
+	u := upgradeNamed(p.cluster.reading.snapshot.Upgrades, one.Upgrade.Name)
+	return one.SinceTime != nil || u != nil && string(u.UID) == one.Upgrade.UID && u.Status.Outcome == "" && u.DeletionTimestamp == nil
+}
+
+// noteEnd notes how the upgrade to the version has ended. It may have gone on after that to the newest had begun.
+func (p *planner) noteEnd(one, newest *v1alpha1.RanVersion) {
 	u := upgradeNamed(p.cluster.reading.snapshot.Upgrades, one.Upgrade.Name)
 	if t := p.cluster.target; t.isFor(&one.Upgrade) {
 		u = t.ClusterUpgrade // it may end now
@@ -235,8 +247,10 @@ func (p *planner) noteEnd(one *v1alpha1.RanVersion) {
 	switch {
 	case u == nil || string(u.UID) != one.Upgrade.UID || one.SinceTime != nil:
 	case u.Status.Outcome == v1alpha1.OutcomeSucceeded:
-		one.SinceTime = u.Status.CompletionTime
-	case u.Status.Outcome != "" && one.Problem == "":
+		if one.SinceTime = u.Status.CompletionTime; newest.SinceTime == nil {
+			one.UntilTime = nil
+		}
+	case u.Status.Outcome != "" && u.Status.Outcome != v1alpha1.OutcomeSuperseded && one.Problem == "":
 		one.Problem = shorten(fmt.Sprintf("upgrade %s ended: %s", u.Name, u.Status.Outcome), maxRanProblem)
 	}
 }

@@ -21,6 +21,10 @@ func (t *target) isTakenBack(v version.Version) bool {
 	return t.back && known(t.to) && t.to.SameLine(v) && t.to.Less(v)
 }
 
+// mayFollow reports whether t may bring the whole cluster on from v: to the same or a later version, or back.
+// An older upgrade may end after a newer one.
+func (t *target) mayFollow(v version.Version) bool { return !t.to.Less(v) || t.isTakenBack(v) }
+
 // takenBackBy returns the unfinished Rollback that takes back what t brings, unless people hold it.
 // Nil: there is none.
 func (r *reading) takenBackBy(t *target) *v1alpha1.ClusterUpgrade {
@@ -134,7 +138,7 @@ func (p *planner) takenBack() []v1alpha1.TakenBackVersion {
 		return nil
 	}
 	list := slices.DeleteFunc(policy.Status.DeepCopy().TakenBack, p.isRequestedAgain)
-	if t := p.cluster.target; t != nil && t.back && t.Status.TriggerTime != nil {
+	if t := p.cluster.target; t != nil && t.back && !t.forLateNodes && t.Status.TriggerTime != nil {
 		for _, v := range p.versionsTaken(t) {
 			taken := v1alpha1.TakenBackVersion{Version: v, Upgrade: t.Reference(), Time: *t.Status.TriggerTime, Reason: shorten(t.Spec.Reason, maxReason)}
 			if i := slices.IndexFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v }); i >= 0 {
@@ -180,7 +184,7 @@ func (p *planner) versionsTaken(t *target) (versions []string) {
 			note(e.to)
 		}
 	}
-	note(parsed(p.cluster.reading.snapshot.Policy.Status.Version))
+	note(p.cluster.reading.policyVersion())
 	slices.Sort(versions)
 	return versions
 }

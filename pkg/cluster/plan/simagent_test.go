@@ -158,6 +158,9 @@ func (s *sim) free(n *fleet.Node) {
 
 func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
 	u := s.upgrade(upgradeNamed(spec.Upgrade))
+	if followed := plan.FollowedUpgrade(s.Policy); u == nil && followed != nil && spec.Upgrade != nil && *spec.Upgrade == followed.Reference() {
+		u = followed
+	}
 	return u == nil || plan.Gate(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 

@@ -47,7 +47,9 @@ func (p *planner) reportActive(t *target, out *Plan) {
 		p.end(t, outcome, hold, out)
 		return
 	}
-	if t.Status.TriggerTime == nil && !p.cluster.reading.policyHold.Holds() && p.cluster.reading.isDowngrade(t) {
+	// What the coordinator has created itself leaves no person to mend or delete it.
+	invalid := t.isByCoordinator() && t.hold.Reason == v1alpha1.ReasonUpgradeInvalid
+	if t.Status.TriggerTime == nil && !p.cluster.reading.policyHold.Holds() && (p.cluster.reading.isDowngrade(t) || invalid) {
 		p.end(t, v1alpha1.OutcomeFailed, t.hold, out)
 		return
 	}
@@ -76,7 +78,7 @@ func (p *planner) success(t *target) fleet.Hold {
 }
 
 // end sets the outcome of the upgrade, and adds its records and the version that late
-// nodes are brought to from now on.
+// nodes are brought to from now on, which never falls but by a Rollback.
 func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
 	t.Status.CompletionTime, t.Status.Outcome = wholeSecond(p.cluster.now), outcome
 	succeeded := metav1.ConditionFalse
@@ -86,7 +88,7 @@ func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out 
 	hold.Stays = outcome == v1alpha1.OutcomeFailed || outcome == v1alpha1.OutcomeRolledBack
 	p.setConditions(t, succeeded, hold)
 	out.Records = append(out.Records, p.cluster.records(t, p.verdicts)...)
-	if outcome == v1alpha1.OutcomeSucceeded && !t.reboot && t.Spec.NodeSelector == nil {
+	if outcome == v1alpha1.OutcomeSucceeded && !t.reboot && t.Spec.NodeSelector == nil && t.mayFollow(p.cluster.reading.policyVersion()) {
 		reference := t.Reference()
 		out.Policy = &v1alpha1.UpgradePolicyStatus{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}
 	}

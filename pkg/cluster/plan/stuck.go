@@ -67,6 +67,9 @@ func (t *target) remaining(r *reading) []*node {
 			continue
 		}
 		all = append(all, n)
+		if t.passes(n) {
+			continue
+		}
 		if n.ControlPlane && !t.kubeadmDone(n) {
 			components = append(components, n)
 		}

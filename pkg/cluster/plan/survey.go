@@ -51,7 +51,7 @@ func newSurvey(c *cluster) *survey {
 		}
 		s.begun = s.begun || c.target.ordered(n)
 		s.tookSlot = s.tookSlot || c.target.beganOn(n)
-		s.componentsLeft = s.componentsLeft || n.ControlPlane && !n.kubeadmDone
+		s.componentsLeft = s.componentsLeft || n.ControlPlane && !n.kubeadmDone && !c.target.passes(n)
 		if s.ahead[n.group] == nil && c.holdsUpGroups(n, busy) {
 			s.ahead[n.group] = n
 		}
@@ -156,7 +156,7 @@ func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 	case n.upToDate:
 		return false
 	case n.ControlPlane:
-		return !n.onHold && !c.target.requestHold(n).Holds()
+		return !n.onHold && !c.target.requestHold(n).Holds() && !c.target.passes(n)
 	}
 	for i := range filters {
 		if filters[i].groupsSkip && filters[i].node(c, n).Holds() {

@@ -28,7 +28,9 @@ type target struct {
 	hold                     fleet.Hold // why it is not triggered yet
 	// takenBackBy is the Rollback that takes its version back. Nil: none does.
 	takenBackBy *v1alpha1.ClusterUpgrade
-	trial       *target // a triggered copy, if it can be triggered; nil: not tried yet
+	passed      []string          // for late nodes: the control planes for which workers do not wait
+	taken       []version.Version // for late nodes that return after a Rollback: what they are taken back from
+	trial       *target           // a triggered copy, if it can be triggered; nil: not tried yet
 }
 
 // newTarget reads what an unfinished upgrade asks for.
@@ -126,6 +128,7 @@ var triggerFilters = []func(*reading, *target) fleet.Hold{
 func (t *target) triggered(r *reading) *target {
 	if t.trial == nil {
 		t.trial = r.newTarget(t.DeepCopy())
+		t.trial.passed = t.passed
 		t.trial.trigger(r)
 	}
 	return t.trial
@@ -224,7 +227,7 @@ func notOffered(r *reading, t *target) fleet.Hold {
 // belongs to their digests.
 func tooNew(r *reading, t *target) fleet.Hold {
 	wanted := r.automaticSpec(v1alpha1.TypePatch)
-	if t.reboot || t.Annotations[v1alpha1.CreatedByAnnotation] != v1alpha1.CreatedByCoordinator || wanted == nil {
+	if t.reboot || !t.isByCoordinator() || wanted == nil {
 		return fleet.Hold{}
 	}
 	minAge := seconds(wanted.MinAgeSeconds)
@@ -312,7 +315,8 @@ func skew(pod fleet.StaticPod, err error) fleet.Hold {
 
 // derive returns the upgrade's type and the oldest version that it upgrades from. A
 // Reboot has none. Nodes that are stuck count only if there are no others: a dead one that is a
-// minor behind does not make a patch a minor, and comes along later (typeFor).
+// minor behind does not make a patch a minor, and comes along later (typeFor). So do all that are a minor
+// behind, if the coordinator has created a patch and an apiserver is of its minor: they have joined since.
 func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	switch {
 	case t.reboot:
@@ -322,7 +326,11 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	}
 	kind = v1alpha1.TypePatch
 	oldest := version.Version{}
-	stuck := func(n *node) bool { return t.isStuck(n, r.now) }
+	otherMinor := func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }
+	servers := r.ownAPIServers(t)
+	sameMinor := slices.DeleteFunc(r.notOnWorkers(servers), otherMinor)
+	automatic := t.isByCoordinator() && t.Spec.Type == v1alpha1.TypePatch && len(sameMinor) > 0
+	stuck := func(n *node) bool { return t.isStuck(n, r.now) || automatic && !n.runs.kubelet.SameLine(t.to) }
 	some := slices.ContainsFunc(r.nodes, func(n *node) bool { return t.concerns(n) && !stuck(n) })
 	for _, n := range r.nodes {
 		if !t.concerns(n) || some && stuck(n) {
@@ -332,10 +340,15 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 			oldest, from = *n.runs.kubelet, n.runs.kubelet.String()
 		}
 	}
-	if !oldest.SameLine(t.to) || slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }) {
+	if !oldest.SameLine(t.to) || !automatic && slices.ContainsFunc(servers, otherMinor) {
 		kind = v1alpha1.TypeMinor
 	}
 	return kind, from
+}
+
+// isByCoordinator reports whether the coordinator has created the upgrade.
+func (t *target) isByCoordinator() bool {
+	return t.Annotations[v1alpha1.CreatedByAnnotation] == v1alpha1.CreatedByCoordinator
 }
 
 // typeForbidden holds an upgrade whose type differs from its spec's, or whose method is

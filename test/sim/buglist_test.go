@@ -170,7 +170,7 @@ var bugs = []bug{
 	{"a late control plane is upgraded like a late worker", []edit{
 		{"pkg/cluster/plan/late.go", "if !c.target.forLateNodes || !n.ControlPlane || c.target.back {", "if n.Name != \"\" {"},
 		{"pkg/cluster/plan/late.go", "return (!n.ControlPlane || t.back) && t.isBehind(r, n, windows)", "return t.isBehind(r, n, windows)"},
-		{"pkg/cluster/plan/late.go", "if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {", "if late == nil || late.Name != \"\" {"},
+		{"pkg/cluster/plan/late.go", "if late == nil || late.back || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {", "if late == nil || late.Name != \"\" {"},
 	}},
 	{"a failed upgrade goes on beside the one that retries it", []edit{
 		{"pkg/cluster/plan/stuck.go", "if next == nil || t.Status.TriggerTime == nil {", "if next == nil || next.Name != \"\" || t.Status.TriggerTime == nil {"},

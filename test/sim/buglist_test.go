@@ -126,7 +126,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/decide.go", "!n.released() && n.answered && ", "!n.released() && "},
 	}},
 	{"two upgrades go on at once", []edit{
-		{"pkg/cluster/plan/queue.go", "if n.busy() || n.released() {", "if n.Name == \"\" {"},
+		{"pkg/cluster/plan/queue.go", "if n.spec.Upgrade != nil && (n.busy() || n.released()) {", "if n.Name == \"\" {"},
 		{"pkg/cluster/plan/queue.go", "case t.assigned(r):\n\t\treturn 0", "case t.assigned(r):\n\t\treturn 3"},
 	}},
 	{"an announced upgrade begins at once", []edit{

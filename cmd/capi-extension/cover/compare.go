@@ -61,8 +61,20 @@ func (p place) pointer() string {
 	return b.String()
 }
 
+// plainName matches names of fields, labels and kinds.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,63}$`)
+
+// shown returns a name that may stand in an event. Whoever calls the hooks chooses names of fields and kinds, and
+// what they write is shown to people: another name is not.
+func shown(name string) string {
+	if !plainName.MatchString(name) {
+		return "*"
+	}
+	return name
+}
+
 // String returns the place as kubectl explain writes it: spec.files[2].content. A name that is no field's or
-// label's is quoted.
+// label's is an asterisk.
 func (p place) String() string {
 	if p.length() > longestPlace {
 		return "a field with a long name"
@@ -74,18 +86,13 @@ func (p place) String() string {
 			if b.Len() > 0 {
 				b.WriteByte('.')
 			}
-			if !plainName.MatchString(key) {
-				key = strconv.QuoteToASCII(key)
-			}
-			b.WriteString(key)
+			b.WriteString(shown(key))
 		case int:
 			fmt.Fprintf(&b, "[%d]", key)
 		}
 	}
 	return b.String()
 }
-
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,63}$`)
 
 // comparison collects the differences of two objects.
 type comparison struct {

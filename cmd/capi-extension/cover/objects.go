@@ -86,8 +86,8 @@ func (c *comparison) objects(current, desired []byte, root []string) error {
 
 func kindOf(objects ...map[string]any) string {
 	for _, object := range objects {
-		if kind, ok := object["kind"].(string); ok && plainName.MatchString(kind) {
-			return kind
+		if kind, ok := object["kind"].(string); ok && kind != "" {
+			return shown(kind)
 		}
 	}
 	return "object"

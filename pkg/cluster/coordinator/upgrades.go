@@ -173,6 +173,7 @@ type ended struct {
 	completed time.Time
 	records   []v1alpha1.UpgradeRecord
 	upgrade   *v1alpha1.ClusterUpgrade // nil: there is none that may be deleted
+	triggered bool
 }
 
 // prunedLast returns the sort key that keeps Rollbacks, by whose records a policy that is created again knows what
@@ -194,7 +195,7 @@ func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
 		return cmp.Or(a.prunedLast()-b.prunedLast(), b.completed.Compare(a.completed))
 	})
 	var problems []error
-	for _, old := range history[min(len(history), int(s.Policy.Spec.HistoryLimit)):] {
+	for _, old := range beyond(history, int(s.Policy.Spec.HistoryLimit)) {
 		for i := range old.records {
 			r := &old.records[i]
 			problems = append(problems, deleted("UpgradeRecord", r, c.ours.UpgradeRecords.Delete(ctx, r.Name, only(r))))
@@ -205,6 +206,18 @@ func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// beyond returns those beyond the limit, of which the newest come first. Those that were never triggered have the
+// limit for themselves: whoever requests upgrades that cannot begin erases no record of one that did.
+func beyond(history []*ended, limit int) (old []*ended) {
+	counts := map[bool]int{}
+	for _, one := range history {
+		if counts[one.triggered]++; counts[one.triggered] > limit {
+			old = append(old, one)
+		}
+	}
+	return old
 }
 
 // endedUpgrades returns what may be pruned, by the UID of the upgrade: never a
@@ -219,7 +232,7 @@ func endedUpgrades(s fleet.Snapshot) map[string]*ended {
 	}
 	for _, r := range s.Records {
 		one := of(r.Upgrade.UID, r.CompletionTime)
-		one.records = append(one.records, r)
+		one.records, one.triggered = append(one.records, r), r.TriggerTime != nil
 	}
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
@@ -228,7 +241,8 @@ func endedUpgrades(s fleet.Snapshot) map[string]*ended {
 			u.Annotations[v1alpha1.CreatedByAnnotation] != v1alpha1.CreatedByCoordinator {
 			continue
 		}
-		of(string(u.UID), *u.Status.CompletionTime).upgrade = u
+		one := of(string(u.UID), *u.Status.CompletionTime)
+		one.upgrade, one.triggered = u, u.Status.TriggerTime != nil
 	}
 	return history
 }

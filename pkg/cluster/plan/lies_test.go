@@ -130,7 +130,7 @@ func words() []word {
 					}),
 				}),
 		},
-		{[]string{"the Node's version, state and labels"}, "count towards the budget, order nodes, name one version that a Rollback blocks; another minor holds all", []func(*lied){
+		{[]string{"the Node's version, state and labels"}, "count towards the budget, order nodes, name up to four versions that a Rollback blocks; another minor holds all", []func(*lied){
 			func(l *lied) { l.liar.Kubelet = "v1.34.4" }, func(l *lied) { l.liar.Kubelet = "v1.33.1" }, func(l *lied) { l.liar.Kubelet = "v1.34.9" }, func(l *lied) { l.liar.Kubelet = "" },
 			func(l *lied) { l.liar.Ready, l.liar.NotReadySince = false, &soon.Time }, func(l *lied) { l.liar.Ready = true }, func(l *lied) { l.liar.BootID = "another" },
 			func(l *lied) { l.liar.SlotAnnotation = "slot-0" }, func(l *lied) { l.liar.SlotAnnotation = "slot-1" }, func(l *lied) { l.liar.Cordoned = true },
@@ -346,4 +346,26 @@ func medianOf(took []time.Duration, assumed time.Duration) time.Duration {
 	}
 	slices.Sort(took)
 	return took[len(took)/2]
+}
+
+// TestOneNodePushesNoBlockedVersionOut lets a worker say another version in each plan while a Rollback is active.
+func TestOneNodePushesNoBlockedVersionOut(t *testing.T) {
+	s := &script{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))}
+	var out strings.Builder
+	for _, line := range strings.Split("node cp1 v1.34.4 control-plane\nnode w1 v1.34.4\nnode w2 v1.34.4\nsource v1.34.3\nupgrade back v1.34.3 type=Rollback", "\n") {
+		if err := s.run(&out, strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 40 {
+		s.node("w2").Kubelet = fmt.Sprintf("v1.34.%d", 5+i)
+		s.step()
+	}
+	var list []string
+	for _, one := range s.Policy.Status.TakenBack {
+		list = append(list, one.Version)
+	}
+	if len(list) != 5 || !slices.Contains(list, "v1.34.4") {
+		t.Errorf("blocked are %v, want v1.34.4, which control planes run, and four of the worker's", list)
+	}
 }

@@ -126,6 +126,9 @@ func (r *reading) ranDigests(version string) []v1alpha1.ImageDigest {
 const (
 	// maxTakenBack is the API's limit on status.takenBack.
 	maxTakenBack = 16
+	// maxSaid is how many versions a Rollback blocks that no upgrade has brought here: a worker's kubelet may
+	// say any, and would push the others out.
+	maxSaid = 4
 	// maxReason is the API's limit on a reason that a person gives.
 	maxReason = 256
 )
@@ -139,7 +142,15 @@ func (p *planner) takenBack() []v1alpha1.TakenBackVersion {
 	}
 	list := slices.DeleteFunc(policy.Status.DeepCopy().TakenBack, p.isRequestedAgain)
 	if t := p.cluster.target; t != nil && t.back && !t.forLateNodes && t.Status.TriggerTime != nil {
+		said := len(slices.DeleteFunc(slices.Clone(list), func(one v1alpha1.TakenBackVersion) bool {
+			return !t.isFor(&one.Upgrade) || p.isBrought(one.Version)
+		}))
 		for _, v := range p.versionsTaken(t) {
+			if listed := slices.ContainsFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v }); !listed && !p.isBrought(v) {
+				if said++; said > maxSaid || len(list) >= maxTakenBack {
+					continue
+				}
+			}
 			taken := v1alpha1.TakenBackVersion{Version: v, Upgrade: t.Reference(), Time: *t.Status.TriggerTime, Reason: shorten(t.Spec.Reason, maxReason)}
 			if i := slices.IndexFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v }); i >= 0 {
 				list[i] = taken // by another Rollback before
@@ -159,6 +170,17 @@ func (p *planner) isRequestedAgain(taken v1alpha1.TakenBackVersion) bool {
 			u.Status.TriggerTime != nil && taken.Time.Before(u.Status.TriggerTime) && !u.CreationTimestamp.Before(&taken.Time)
 	}
 	return slices.ContainsFunc(p.queue.targets, func(t *target) bool { return again(t.ClusterUpgrade) })
+}
+
+// isBrought reports whether a version is known by more than a worker's word: an upgrade was to bring it, or a control
+// plane runs it.
+func (p *planner) isBrought(v string) bool {
+	s := p.cluster.reading.snapshot
+	return s.Policy.Status.Version == v ||
+		slices.ContainsFunc(s.Policy.Status.Ran, func(r v1alpha1.RanVersion) bool { return r.Version == v }) ||
+		slices.ContainsFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Spec.Version == v }) ||
+		slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Version == v }) ||
+		slices.ContainsFunc(p.cluster.nodes, func(n *node) bool { return n.labelled && n.runs.kubelet.String() == v })
 }
 
 // versionsTaken returns the versions that nodes run, that late nodes would get, or that upgrades in

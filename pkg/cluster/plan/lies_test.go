@@ -80,8 +80,8 @@ func causeLies() (lies []func(*lied)) {
 func words() []word {
 	soon, later := metav1.NewTime(time.Date(2026, 11, 18, 12, 1, 0, 0, time.UTC)), metav1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	return []word{
-		{[]string{"step"}, "counts towards the budget; holds all after a failure, and until the node is back in service", anyStepLies()},
-		{[]string{"conditions", "retry.time"}, "hold all while the node retries or cannot stage, write or answer", append(causeLies(),
+		{[]string{"step"}, "counts towards the budget; after a failure holds all", anyStepLies()},
+		{[]string{"conditions", "retry.time"}, "hold all while it retries, or cannot stage or write", append(causeLies(),
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Retry.Time = &soon }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Retry.Time, s.Step = &later, v1alpha1.StepWaiting }))},
 		{[]string{"versions.staged", "versions.pulled"}, "hold all until the first node begins", slices.Concat(
 			versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Staged }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Pulled }))},
@@ -90,7 +90,7 @@ func words() []word {
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Upgrade = reference("other") }), lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Retry.Attempts = 7 }),
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.FromBootID = "former" }),
 		}},
-		{[]string{"steps"}, "lengthen what others are expected to take, never below the median of other nodes", []func(*lied){
+		{[]string{"steps"}, "may lengthen what others are expected to take", []func(*lied){
 			steps(v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepUnlocking), steps(v1alpha1.StepUnlocking), steps(v1alpha1.StepStaging),
 			steps(v1alpha1.StepLocking, v1alpha1.StepChecking, v1alpha1.StepUnlocking), steps(v1alpha1.StepLocking, v1alpha1.StepRestarting, v1alpha1.StepUnlocking),
 			steps(v1alpha1.StepLocking, v1alpha1.StepRebooting, v1alpha1.StepUnlocking, v1alpha1.StepLocking), steps(),
@@ -103,7 +103,7 @@ func words() []word {
 			},
 		}},
 		{[]string{"unsupported"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Unsupported = "a lie" })}},
-		{[]string{"reboot.required", "reboot.reason"}, "an automatic Reboot is created, for this node", []func(*lied){
+		{[]string{"reboot.required", "reboot.reason"}, "create an automatic Reboot, of this node", []func(*lied){
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.Required, s.Reboot.Reason = true, "a lie" }),
 		}},
 		{
@@ -130,13 +130,13 @@ func words() []word {
 					}),
 				}),
 		},
-		{[]string{"the Node's version, state and labels"}, "count towards the budget, order nodes, name up to four versions that a Rollback blocks; another minor holds all", []func(*lied){
+		{[]string{"the Node's version, state and labels"}, "budget, order; up to four versions that a Rollback blocks; another minor holds all", []func(*lied){
 			func(l *lied) { l.liar.Kubelet = "v1.34.4" }, func(l *lied) { l.liar.Kubelet = "v1.33.1" }, func(l *lied) { l.liar.Kubelet = "v1.34.9" }, func(l *lied) { l.liar.Kubelet = "" },
 			func(l *lied) { l.liar.Ready, l.liar.NotReadySince = false, &soon.Time }, func(l *lied) { l.liar.Ready = true }, func(l *lied) { l.liar.BootID = "another" },
 			func(l *lied) { l.liar.SlotAnnotation = "slot-0" }, func(l *lied) { l.liar.SlotAnnotation = "slot-1" }, func(l *lied) { l.liar.Cordoned = true },
 			func(l *lied) { l.liar.Architecture = "riscv64" }, func(l *lied) { l.liar.OS = "windows" }, func(l *lied) { l.liar.Labels = map[string]string{} },
 		}},
-		{[]string{"mirror pods, inventory"}, "hold all, by another version or a control plane without its label", []func(*lied){
+		{[]string{"mirror pods, inventory"}, "hold all, by another version", []func(*lied){
 			func(l *lied) {
 				l.report(l.liar, []string{"kube-apiserver", "etcd"})
 				l.status.Versions.Kubeadm, l.status.Versions.ControlPlane = "v1.34.4", "v1.34.4"

@@ -336,7 +336,7 @@ func TestTroubles(t *testing.T) {
 		}
 		s.pass(time.Minute)
 		troubles, _ := s.Troubles()
-		if len(troubles) != 1 || !strings.Contains(troubles[0].Message, `http://alertmanager answers 500: "\"no space left\""`) {
+		if len(troubles) != 1 || !strings.Contains(troubles[0].Message, "http://alertmanager/api/v2/silences answers 500: no space left") {
 			t.Fatalf("after a minute: %+v", troubles)
 		}
 		if reason, message := silence.Message(troubles); reason != silence.ReasonNotSilenced || !strings.HasPrefix(message, "silence nodes: ") {

@@ -181,6 +181,7 @@ func TestFollow(t *testing.T) {
 	p.run(0, "follow --leader-context Admin@staging --undo", "gate admin-staging is not there")
 
 	kubectl(t, p.prod, "", "patch", "upgradepolicy", "cluster", "--type=json", "-p", `[{"op":"remove","path":"/spec/gates"}]`)
+	kubectl(t, p.staging, "", "apply", "-f", apitest.Root(t)+"/manifests/people/follow.yaml") // it was refused without
 	p.run(0, "follow --leader-context Admin@staging --soak 1d", "gate admin-staging added")
 	p.run(0, "follow --leader-context Admin@staging --undo", "gate admin-staging removed")
 	text, err := apitest.Kubectl(t, p.prod, "get", "upgradepolicy", "cluster", "-o", "jsonpath={.spec}").Output()

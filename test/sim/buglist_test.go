@@ -266,23 +266,7 @@ var bugs = []bug{
 	{"the hook before an upgrade is skipped", []edit{
 		{"pkg/cluster/plan/turns.go", "case own == nil && (a.survey.tookSlot || target.forLateNodes):", "case own == nil && (target.Name != \"\" || target.forLateNodes):"},
 	}},
-	{"an order counts though the NodeUpgrade was deleted", []edit{
-		{"pkg/node/agent/gate.go", "\t\tif err != nil {\n\t\t\treturn fleet.Hold{}, fmt.Errorf(\"reading this node's NodeUpgrade", "\t\tif apierrors.IsNotFound(err) {\n\t\t\treturn fleet.Hold{}, nil\n\t\t}\n\t\tif err != nil {\n\t\t\treturn fleet.Hold{}, fmt.Errorf(\"reading this node's NodeUpgrade"},
-	}},
-	{"a reboot is requested a second time of a node that was abandoned", []edit{
-		{"pkg/node/machine/rebooting.go", "case ask && abandoned(s, o):", "case ask && abandoned(s, o) && o.RebootTriedAt.IsZero():"},
-	}},
-	{"a kubelet is restarted of a node that was abandoned", []edit{
-		{"pkg/node/machine/restarting.go", "\tcase abandoned(s, o):\n", "\tcase abandoned(s, o) && o.Host == nil:\n"},
-	}},
 	{"a node's word says that an upgrade has begun", []edit{
 		{"pkg/cluster/plan/survey.go", "c.target.beganOn(n)\n", "c.target.beganOn(n) || c.target != nil && c.target.endedTurn(n)\n"},
-	}},
-	{"an answer's age is by a clock that was set back", []edit{
-		{"pkg/cluster/gate/keeper.go", "if one.status == nil || one.age(now) < 0 {", "if one.status == nil {"},
-		{"pkg/cluster/gate/keeper.go", "\tcase age < 0:\n", "\tcase age < 0 && one.at.IsZero():\n"},
-	}},
-	{"a text is not cut", []edit{
-		{"pkg/cluster/plan/plan.go", "\tif len(message) <= limit {\n", "\tif len(message) <= limit || limit > 0 {\n"},
 	}},
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -9,29 +8,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// An UpgradePolicy that is deleted and created again, as by a tool that replaces objects. Its status had the turns
-// of hooks, and which versions were taken back.
-
-// anyPolicyAgain returns such moments, in half of the seeds in which that matters.
-func anyPolicyAgain(s script) (list []fault) {
-	r := rand.New(rand.NewPCG(s.Seed, 22))
-	if !s.Hooks && !s.has("take back") || r.IntN(2) == 0 {
-		return nil
-	}
-	for range 1 + r.IntN(2) {
-		f := fault{At: early(r.Float64(), s.Lasts), Kind: "delete policy", For: time.Duration(1+r.IntN(20)) * time.Second, Number: r.IntN(12)}
-		if s.Hooks && r.IntN(4) > 0 { // while a turn is open
-			f.Step = []v1alpha1.Step{v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepDraining, v1alpha1.StepRebooting, v1alpha1.StepUnlocking, v1alpha1.StepAborting, v1alpha1.StepFailed}[r.IntN(7)]
-		}
-		list = append(list, f)
-	}
-	for _, f := range s.Faults {
-		if f.Kind == "take back" && f.Step == "" {
-			list = append(list, fault{At: f.At + time.Duration(60+r.IntN(500))*time.Second, Kind: "delete policy", For: time.Duration(1+r.IntN(20)) * time.Second})
-		}
-	}
-	return list
-}
+// An UpgradePolicy that is deleted and created again, as by a tool that replaces objects, had in its status which
+// versions were taken back.
 
 // notePolicy notes which versions coordinators say were taken back. That a policy is deleted changes nothing.
 func (w *world) notePolicy(by string, before, after *stored) {

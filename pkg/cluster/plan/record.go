@@ -216,7 +216,8 @@ func (t *target) bringsVersion() bool {
 // an upgrade that is retried the former entry goes. What ran only rises, but for a Rollback: an older
 // upgrade may go on after a newer one, whose version stays in front unless that came to nothing.
 func (p *planner) bring(list []v1alpha1.RanVersion, t *target) []v1alpha1.RanVersion {
-	if len(list) == 0 || !t.isFor(&list[0].Upgrade) {
+	brought := len(list) == 0 || !t.isFor(&list[0].Upgrade)
+	if brought {
 		if len(list) > 0 && !t.mayFollow(parsed(list[0].Version)) && p.counts(&list[0]) {
 			return list
 		}
@@ -225,7 +226,7 @@ func (p *planner) bring(list []v1alpha1.RanVersion, t *target) []v1alpha1.RanVer
 		list = slices.Insert(list, 0, one)[:min(len(list)+1, maxRan)]
 	}
 	for i := range list[1:] {
-		if former := &list[i+1]; former.UntilTime == nil {
+		if former := &list[i+1]; former.UntilTime == nil && (brought || t.atWork(p.cluster.reading)) {
 			former.UntilTime = wholeSecond(p.cluster.now)
 		}
 	}

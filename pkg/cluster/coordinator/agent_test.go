@@ -115,6 +115,9 @@ func (a *agent) reconcile(ctx context.Context) {
 	}
 	if a.status.ObservedGeneration != u.Generation && a.status.Step != "" {
 		a.status.ObservedGeneration = u.Generation
+		if spec.Type == v1alpha1.TypeReboot && !a.status.Reboot.Required {
+			a.status.Upgrade, a.status.Reboot = spec.Upgrade, v1alpha1.NodeReboot{} // it has looked
+		}
 		a.apply(ctx)
 	}
 	switch {

@@ -81,7 +81,7 @@ func TestSilences(t *testing.T) {
 	c.startCoordinator("one")
 	c.eventually(c.succeeded("v1.34.4"))
 	c.eventually(c.policyHasCondition(v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue, silence.ReasonNotSilenced))
-	if message, want := c.policyCondition(v1alpha1.ConditionSilencesFailed).Message, `silence nodes: looking for silences of the leader before: `+manager.URL+`/prefix answers 500 Internal Server Error: "no space left"`; message != want {
+	if message, want := c.policyCondition(v1alpha1.ConditionSilencesFailed).Message, `silence nodes: looking for silences of the leader before: `+manager.URL+`/prefix/api/v2/silences answers 500 Internal Server Error: no space left`; message != want {
 		t.Errorf("the message is %q, want %q", message, want)
 	}
 	c.awaitEvents("cluster", v1alpha1.ConditionSilencesFailed)

@@ -76,8 +76,9 @@ func refusal(address string, response *http.Response) *Refusal {
 	if err != nil {
 		return refused
 	}
-	if err := json.Unmarshal(text, &said); err != nil { // some say it in a text
-		_ = json.Unmarshal(text, &said.Message)
+	plain := strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain")
+	if json.Unmarshal(text, &said) != nil && json.Unmarshal(text, &said.Message) != nil && plain {
+		said.Message, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
 	}
 	refused.Object = said.Details.Name
 	if reason := strings.TrimSpace(said.Error + said.Message); reason != "" {

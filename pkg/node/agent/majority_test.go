@@ -58,7 +58,7 @@ func (a *asking) answer(othersHealthy bool) {
 func (a *asking) reboot(othersHealthy bool) error {
 	o := machine.Observation{Host: &machine.Host{OneAtATime: true}, Spec: v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode}}
 	for before := a.asked; ; {
-		o.Now = a.now
+		o.Now, a.agent.answered = a.now, true // the status was just written
 		err := a.agent.reboot(a.Context(), o, func(context.Context) error { a.asked++; return nil })
 		if err != nil || a.asked > before {
 			return err
@@ -72,7 +72,7 @@ func (a *asking) reboot(othersHealthy bool) error {
 // majority: the first one, one of an agent that was down meanwhile, and the one that is repeated.
 func TestEachRebootAsksEtcd(t *testing.T) {
 	a := newAsking(t)
-	a.agent.etcd.facts, a.agent.etcd.at = &v1alpha1.EtcdFacts{Members: []v1alpha1.EtcdMember{{Name: "cp1", Healthy: true}}}, a.now // of the last check
+	a.agent.etcd.facts, a.agent.etcd.at = &v1alpha1.EtcdFacts{Members: []v1alpha1.EtcdMember{{Name: "cp1", Healthy: true}}}, a.now.Add(-time.Second) // of the last check
 	if err := a.reboot(false); err == nil || a.asked != 0 || !strings.Contains(a.agent.rebootProblem.Error(), "would have 1 of the 2 it needs") {
 		t.Fatalf("a member has failed since the last check: %d requests, %v", a.asked, err)
 	}

@@ -64,18 +64,16 @@ func TestValues(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	c := load(t)
 	for values, want := range map[string]string{
-		"imgae: {}":                         "additional properties 'imgae' not allowed",
-		"image: {tags: v1}":                 "at '/image': additional properties 'tags' not allowed",
-		"image: {digest: deadbeef}":         "at '/image/digest': 'deadbeef' does not match pattern",
-		"coordinator: {nodeSelector: null}": "coordinator.nodeSelector has to keep node-role.kubernetes.io/control-plane",
-		"coordinator: {nodeSelector: {node-role.kubernetes.io/control-plane: null, pool: system}}": "coordinator.nodeSelector has to keep node-role.kubernetes.io/control-plane",
-		"coordinator: {replicas: 0}":                                           "at '/coordinator/replicas': minimum: got 0, want 1",
-		"agent: {replicas: 2}":                                                 "at '/agent': additional properties 'replicas' not allowed",
-		"agent: {tolerations: [{operator: Exist}]}":                            "at '/agent/tolerations/0/operator': value must be one of",
-		"agent: {resources: {limit: {}}}":                                      "at '/agent/resources': additional properties 'limit' not allowed",
-		"networkPolicies: true":                                                "at '/networkPolicies': got boolean, want object",
-		"secrets: [{name: slack}]":                                             "at '/secrets/0': got object, want string",
-		"upgradePolicy: {create: true, spec: {sources: {}}}":                   "at '/upgradePolicy/spec': additional properties 'sources' not allowed",
+		"imgae: {}":                                          "additional properties 'imgae' not allowed",
+		"image: {tags: v1}":                                  "at '/image': additional properties 'tags' not allowed",
+		"image: {digest: deadbeef}":                          "at '/image/digest': 'deadbeef' does not match pattern",
+		"coordinator: {replicas: 0}":                         "at '/coordinator/replicas': minimum: got 0, want 1",
+		"agent: {replicas: 2}":                               "at '/agent': additional properties 'replicas' not allowed",
+		"agent: {tolerations: [{operator: Exist}]}":          "at '/agent/tolerations/0/operator': value must be one of",
+		"agent: {resources: {limit: {}}}":                    "at '/agent/resources': additional properties 'limit' not allowed",
+		"networkPolicies: true":                              "at '/networkPolicies': got boolean, want object",
+		"secrets: [{name: slack}]":                           "at '/secrets/0': got object, want string",
+		"upgradePolicy: {create: true, spec: {sources: {}}}": "at '/upgradePolicy/spec': additional properties 'sources' not allowed",
 		"upgradePolicy: {create: true, spec: {strategy: {maxUnavailible: 2}}}": "at '/upgradePolicy/spec/strategy': additional properties 'maxUnavailible' not allowed",
 	} {
 		_, err := render(t, c, "default", values)
@@ -87,6 +85,20 @@ func TestWrongValues(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 		if problems := lines[min(2, len(lines)):]; len(problems) != 1 || !strings.Contains(problems[0], want) {
 			t.Errorf("%s: got\n%v\nwant one line with %q", values, err, want)
+		}
+	}
+}
+
+// TestCoordinatorStaysOnControlPlanes checks that no value puts the coordinator on workers without a word.
+func TestCoordinatorStaysOnControlPlanes(t *testing.T) {
+	c := load(t)
+	for _, values := range []string{
+		"coordinator: {nodeSelector: null}",
+		"coordinator: {nodeSelector: {node-role.kubernetes.io/control-plane: null}}",
+		"coordinator: {nodeSelector: {node-role.kubernetes.io/control-plane: null, pool: system}}",
+	} {
+		if _, err := render(t, c, "default", values); err == nil || !strings.Contains(err.Error(), "coordinator.nodeSelector has to keep node-role.kubernetes.io/control-plane") {
+			t.Errorf("%s: got %v, want a refusal", values, err)
 		}
 	}
 }

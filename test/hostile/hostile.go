@@ -90,7 +90,7 @@ func Server(t *testing.T, tls bool, answers func(path string) []byte) *httptest.
 func Redirecting(t *testing.T, to string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
+		http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect) //nolint:gosec // to a server of the test
 	}))
 	t.Cleanup(server.Close)
 	return server

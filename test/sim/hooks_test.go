@@ -234,7 +234,7 @@ func (w *world) endJob(k key, uid string, in time.Duration, fails bool) {
 		condition := tree{"type": "Complete", "status": "True", "lastTransitionTime": w.now().UTC().Format(time.RFC3339)}
 		if fails {
 			condition["type"] = "Failed"
-			condition["reason"], condition["message"] = w.failedJob()
+			condition["reason"], condition["message"] = "BackoffLimitExceeded", w.failedJob()
 		}
 		w.note("Job %s ends, failed: %t", k.Name, fails)
 		if w.hooked.clears[uid] == k.Name {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -69,13 +70,8 @@ func (w *world) endText(n *node) {
 	}
 }
 
-// failedJob returns the condition of a Job that has failed.
-func (w *world) failedJob() (reason, message string) {
-	if w.jobsSay != "" {
-		return "BackoffLimitExceeded", w.jobsSay
-	}
-	return "BackoffLimitExceeded", "simulated"
-}
+// failedJob returns the message of a Job that has failed.
+func (w *world) failedJob() string { return cmp.Or(w.jobsSay, "simulated") }
 
 // deletedIn are the steps in which a node, or its NodeUpgrade, is deleted: all of them.
 func deletedIn(r *rand.Rand) v1alpha1.Step { return v1alpha1.Steps[r.IntN(len(v1alpha1.Steps))].Step }

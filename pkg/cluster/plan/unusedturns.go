@@ -31,9 +31,9 @@ func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) {
 		t.Gate, _ = a.survey.closedGate(n)
 		t.PolicyGeneration = a.cluster.reading.snapshot.Policy.Generation
 	}
-	switch {
-	case t.Gate == "":
-	case t.Gate == last:
+	switch t.Gate {
+	case "":
+	case last:
 		t.Unused = times + 1
 	default:
 		t.Unused = 1

@@ -35,7 +35,7 @@ func (r *Refusal) Error() string { return r.text }
 // Ask sends a request, and has read read the answer, unless that is nil. as is what should answer, such as "a Prometheus".
 // The error names the address.
 func Ask(client *http.Client, request *http.Request, as string, read func(*Answer) error) error {
-	response, err := client.Do(request)
+	response, err := client.Do(request) //nolint:gosec // who may write the UpgradePolicy chooses whom the coordinator asks
 	if err != nil {
 		return err //nolint:wrapcheck // it names the address
 	}

@@ -137,9 +137,9 @@ func TestRequest(t *testing.T) {
 		"a skipped minor":                                 {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v1.35` first"},
 		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade rollback --all --to v1.34.3 --reason TEXT` takes only kubelets back"},
 		"a minor that restarts":                           {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot or SoftReboot"},
-		"nothing to do":                                   {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do: every node is at v1.34.5"},
-		"nothing to do but for one that is left out":      {altered(reachedAll("v1.34.5"), left("v1.34.4")), Upgrade{Version: "v1.34.5"}, "nothing to do: every node that is not left out is at v1.34.5; left out: w-1 (v1.34.4, Abandoned)"},
-		"nothing to do, as one is newer":                  {altered(reachedAll("v1.34.5"), running("v1.34.6")), Upgrade{Version: "v1.34.5"}, "nothing to do: every node is at v1.34.5 or newer"},
+		"nothing to do":                                   {reachedAll(), Upgrade{Version: "v1.34.5"}, "nothing to do: every node is at v1.34.5"},
+		"nothing to do but for one that is left out":      {altered(reachedAll(), left("v1.34.4")), Upgrade{Version: "v1.34.5"}, "nothing to do: every node that is not left out is at v1.34.5; left out: w-1 (v1.34.4, Abandoned)"},
+		"nothing to do, as one is newer":                  {altered(reachedAll(), running("v1.34.6")), Upgrade{Version: "v1.34.5"}, "nothing to do: every node is at v1.34.5 or newer"},
 		"a clock is ahead":                                {with(cluster(), upgrade("v1.34.10", ended(v1alpha1.OutcomeSucceeded), completed(now.Add(time.Minute)))), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
 		"the same again":                                  {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
 		"its minor again":                                 {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "1.34"}, "1.34 is v1.34.5, the patch of ClusterUpgrade v1.34.5; v1.34.10 is available too: `kubectl upgrade apply v1.34.10` requests it. | is v1.34.5"},
@@ -168,7 +168,7 @@ func TestRequest(t *testing.T) {
 		"retry of one that has not failed":                {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and has not failed; leave out --retry to follow it"},
 		"a hook has failed, retry":                        {cluster(upgrade("v1.34.5", hookHasFailed)), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
 		"a hook of a late node has failed, retry":         {withFailedHook(cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeSucceeded)))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
-		"a hook after the upgrade has failed, retry":      {withFailedHook(with(reachedAll("v1.34.5"), upgrade("v1.34.5", ended(v1alpha1.OutcomeSucceeded)))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
+		"a hook after the upgrade has failed, retry":      {withFailedHook(with(reachedAll(), upgrade("v1.34.5", ended(v1alpha1.OutcomeSucceeded)))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
 		"retry of nothing":                                {cluster(), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: no upgrade to v1.34.5 has failed"},
 		"the last one was rolled back":                    {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeRolledBack))), Upgrade{Version: "v1.34.5"}, "error: the last upgrade to v1.34.5, v1.34.5, ended: RolledBack: see `kubectl upgrade history v1.34.5`, and add --retry to start again"},
 		"the last one, retry":                             {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeFailed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
@@ -234,8 +234,9 @@ func in(d time.Duration) *time.Time {
 	return &at
 }
 
-func reachedAll(text string) fleet.Snapshot {
-	to, _, _ := resolve(fleet.Snapshot{}, text)
+// reachedAll is a cluster whose nodes run v1.34.5.
+func reachedAll() fleet.Snapshot {
+	to, _, _ := resolve(fleet.Snapshot{}, "v1.34.5")
 	return reached(cluster(), to)
 }
 

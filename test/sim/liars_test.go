@@ -57,8 +57,12 @@ func anyBegun(s script, who string, r *rand.Rand) (list []fault) {
 	return list
 }
 
-// lie has the node's agent lie in a field for a while.
+// lie has the node's agent lie in a field for a while. Whether there is a snapshot of etcd only control planes can say:
+// whoever has one of them has etcd.
 func (w *world) lie(n *node, f fault) {
+	if n.controlPlane && f.Other == "etcdSnapshot" {
+		return
+	}
 	l := w.liars[n.name]
 	if l == nil {
 		l = &liar{lies: map[string]any{}}

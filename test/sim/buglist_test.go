@@ -269,4 +269,10 @@ var bugs = []bug{
 	{"a node's word says that an upgrade has begun", []edit{
 		{"pkg/cluster/plan/survey.go", "c.target.beganOn(n)\n", "c.target.beganOn(n) || c.target != nil && c.target.endedTurn(n)\n"},
 	}},
+	{"a kubelet is restarted of a node that was abandoned", []edit{
+		{"pkg/node/agent/act.go", "\t\tif err := a.checkAbandoned(ctx, o); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tif refused", "\t\tif refused"},
+	}},
+	{"the majority of etcd is not asked for before a reboot", []edit{
+		{"pkg/node/agent/act.go", "\tanswered, refused := a.keepsMajority(ctx, o)\n\tif !answered {\n\t\treturn nil\n\t}\n\tif err := a.checkAbandoned", "\tvar refused error\n\tif err := a.checkAbandoned"},
+	}},
 }

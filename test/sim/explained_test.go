@@ -91,8 +91,8 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.Hooks {
 			return
 		}
-	case v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeNotBack: // by an old Node
-		if s.has("miss") || w.seesOldNodes() {
+	case v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeNotBack: // by an old Node, or without its order
+		if s.has("miss") || w.seesOldNodes() || s.has("delete nodeupgrade") {
 			return
 		}
 	case v1alpha1.ReasonPolicyMissing:

@@ -94,12 +94,15 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation, ask func(cont
 	return refused
 }
 
-// work starts a verb. A restart of the kubelet waits for etcd as a reboot does.
+// work starts a verb. A restart of the kubelet waits for etcd, and for what people say, as a reboot does.
 func (a *Agent) work(ctx context.Context, action machine.Action, in verb.Input, o machine.Observation) error {
 	if action.Verb == verb.Restart {
 		answered, refused := a.keepsMajority(ctx, o)
 		if !answered {
 			return nil
+		}
+		if err := a.checkAbandoned(ctx, o); err != nil {
+			return err
 		}
 		if refused != nil {
 			return a.startEnded(verb.Restart, action.Key, v1alpha1.ReasonEtcdQuorum, refused)
@@ -234,7 +237,7 @@ func (a *Agent) clusterConfiguration(ctx context.Context) (string, error) {
 const abandonedTimeout = 5 * time.Second
 
 // checkAbandoned returns an error if a person has abandoned the node. A node that hung after
-// its last check may have stale watches, and must not reboot then. If the API server does
+// its last check may have stale watches, and must not reboot or restart its kubelet then. If the API server does
 // not answer, the node finishes its attempt.
 func (a *Agent) checkAbandoned(ctx context.Context, o machine.Observation) error {
 	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
@@ -251,5 +254,5 @@ func (a *Agent) checkAbandoned(ctx context.Context, o machine.Observation) error
 	if err != nil || held != "" {
 		return nil
 	}
-	return fmt.Errorf("not rebooting: %s, and the slot is gone (%s)", cmp.Or(released.Message, "the release was withdrawn"), v1alpha1.ReasonAbandoned)
+	return fmt.Errorf("not going out of service: %s, and the slot is gone (%s)", cmp.Or(released.Message, "the release was withdrawn"), v1alpha1.ReasonAbandoned)
 }

@@ -38,3 +38,19 @@ func TestRequestsThatNeverBeginEraseNoRecord(t *testing.T) {
 		t.Errorf("with a limit of 2, %d are pruned, want the oldest that was triggered and 48 others", len(old))
 	}
 }
+
+// TestRollbacksEraseNoOtherRecord checks that as many Rollbacks as are kept leave the record of the newest upgrade, by
+// which an automatic one that did not succeed is not created again.
+func TestRollbacksEraseNoOtherRecord(t *testing.T) {
+	s := fleet.Snapshot{Policy: &v1alpha1.UpgradePolicy{}}
+	for i, kind := range []v1alpha1.UpgradeType{v1alpha1.TypeRollback, v1alpha1.TypeRollback, v1alpha1.TypePatch, v1alpha1.TypePatch, v1alpha1.TypePatch} {
+		at := metav1.NewTime(time.Date(2026, 11, 18, 12, i, 0, 0, time.UTC))
+		s.Records = append(s.Records, v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{
+			Upgrade: v1alpha1.UpgradeReference{Name: fmt.Sprint(i), UID: fmt.Sprint(i)}, Type: kind, TriggerTime: &at, CompletionTime: at,
+		}})
+	}
+	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
+	if old := beyond(history, 2); len(old) != 1 || old[0].records[0].Upgrade.Name != "2" {
+		t.Errorf("%d are pruned, want only upgrade 2, the oldest Patch", len(old))
+	}
+}

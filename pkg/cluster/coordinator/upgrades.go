@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,13 +175,17 @@ type ended struct {
 	triggered bool
 }
 
-// prunedLast returns the sort key that keeps Rollbacks, by whose records a policy that is created again knows what
-// was taken back.
-func (e *ended) prunedLast() int {
-	if len(e.records) > 0 && e.records[0].Type == v1alpha1.TypeRollback && e.records[0].TriggerTime != nil {
-		return 0
+// kind returns what ended upgrades have the limit with. Those that were never triggered have it for themselves:
+// whoever requests upgrades that cannot begin erases no record of one that did. So have Rollbacks, by whose records
+// a policy that is created again knows what was taken back: no other upgrade erases those, and they erase no other.
+func (e *ended) kind() string {
+	switch {
+	case !e.triggered:
+		return "never triggered"
+	case len(e.records) > 0 && e.records[0].Type == v1alpha1.TypeRollback:
+		return "Rollback"
 	}
-	return 1
+	return ""
 }
 
 // prune deletes the oldest ended upgrades beyond the policy's historyLimit: their
@@ -191,9 +194,7 @@ func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
 	if s.Policy == nil {
 		return nil // it is not known how many are kept
 	}
-	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int {
-		return cmp.Or(a.prunedLast()-b.prunedLast(), b.completed.Compare(a.completed))
-	})
+	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
 	var problems []error
 	for _, old := range beyond(history, int(s.Policy.Spec.HistoryLimit)) {
 		for i := range old.records {
@@ -208,12 +209,11 @@ func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
 	return errors.Join(problems...)
 }
 
-// beyond returns those beyond the limit, of which the newest come first. Those that were never triggered have the
-// limit for themselves: whoever requests upgrades that cannot begin erases no record of one that did.
+// beyond returns those beyond the limit of their kind, of which the newest come first.
 func beyond(history []*ended, limit int) (old []*ended) {
-	counts := map[bool]int{}
+	counts := map[string]int{}
 	for _, one := range history {
-		if counts[one.triggered]++; counts[one.triggered] > limit {
+		if counts[one.kind()]++; counts[one.kind()] > limit {
 			old = append(old, one)
 		}
 	}

@@ -229,18 +229,26 @@ func (t *target) rebootDue(n *node) bool {
 	return n.silent() || n.status.Reboot.Required && !t.rebooted(n)
 }
 
-// unlooked returns a node whose agent has not looked, since a person asked for the Reboot, whether the node needs
-// one; or nil. What it said before may be minutes old, and the person may just have changed that. An automatic
-// Reboot is not held: another one follows.
+// unlooked reports whether the node's agent has not looked, since a person asked for the Reboot, whether the node needs
+// one. What it said before may be minutes old, and the person may just have changed that. An automatic Reboot is not
+// held: another one follows.
+func (t *target) unlooked(n *node) bool {
+	_, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]
+	return t.reboot && !byItself && t.concerns(n) && !t.isFor(n.status.Upgrade)
+}
+
+// unlooked returns a node for whose agent a Reboot waits so; or nil.
 func (c *cluster) unlooked(t *target) *node {
-	if _, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]; byItself || !t.reboot {
-		return nil
-	}
-	i := slices.IndexFunc(c.nodes, func(n *node) bool { return t.concerns(n) && !t.isFor(n.status.Upgrade) })
+	i := slices.IndexFunc(c.nodes, t.unlooked)
 	if i < 0 {
 		return nil
 	}
 	return c.nodes[i]
+}
+
+// lookOverdue reports whether a Reboot waits so for an agent that does not answer, and has for a while.
+func (t *target) lookOverdue(n *node, now time.Time) bool {
+	return t.unlooked(n) && (!n.answered || t.isStuck(n, now)) && t.Status.TriggerTime != nil && hasLasted(&t.Status.TriggerTime.Time, now)
 }
 
 // unlookedHold returns the hold of a Reboot that waits for that node.

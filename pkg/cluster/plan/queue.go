@@ -166,8 +166,8 @@ func (t *target) begun(r *reading) bool {
 
 // cannotProceed reports whether the upgrade can neither begin nor continue for now, so
 // that others go before it: it cannot be triggered, people hold all of it before it has
-// begun, its nodes are gone, or the remaining ones may never be upgraded, or not before a
-// person acts.
+// begun, its nodes are gone, the remaining ones may never be upgraded, or not before a
+// person acts, or it waits for an agent that does not answer.
 func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := t.peopleHold(r.now); hold.Holds() {
@@ -193,7 +193,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 			return false
 		}
 	}
-	return len(remaining) > 0
+	return len(remaining) > 0 || slices.ContainsFunc(r.nodes, func(n *node) bool { return trial.lookOverdue(n, r.now) })
 }
 
 // mayGo returns the hold that people, or Cluster API, put on the node now.

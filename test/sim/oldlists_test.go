@@ -29,10 +29,10 @@ func TestOldLists(t *testing.T) {
 				s.Workers, s.Restart, s.Lag, s.Broken = 0, true, 45*time.Second, map[string]string{"cp1": imageNotReady}
 				s.Faults = []fault{
 					{Kind: "recreate upgrade", Step: v1alpha1.StepRestarting, For: 2 * time.Second},
-					{At: 150 * time.Second, Kind: "crash agent", Who: "cp1", Step: v1alpha1.StepLocking, Number: 1},
+					{Kind: "crash agent", Who: "agent cp1", Step: v1alpha1.StepAborting, After: true},
 				}
 			},
-			"BROKEN", "cp1",
+			"BROKEN", "agent cp1 was killed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,6 +101,30 @@ func TestStories(t *testing.T) {
 			},
 			"cp1 is in step Idle (UpToDate: the node runs v1.34.4)",
 		},
+		// w1 is dead, and so the older upgrade waits for it while the newer one begins. It ends last, as w1 and cp1 have left.
+		"late nodes do not follow an older upgrade that ends after a newer one": {
+			func(s *script) {
+				s.Budget = 2
+				s.Faults = []fault{
+					{At: 20 * time.Second, Kind: "power cut", Who: "w1", For: time.Hour},
+					{At: time.Minute, Kind: "request patch"},
+					{At: 150 * time.Second, Kind: "leave pool", Step: v1alpha1.StepKubeadm, For: 5 * time.Minute},
+				}
+			},
+			"all 3 nodes run v1.34.5",
+		},
+		// The minor has ended without them, and the patch is not triggered yet.
+		"an automatic patch stays one when nodes of the former minor come back": {
+			func(s *script) {
+				s.To, s.Automatic = "v1.35.2", true
+				s.Faults = []fault{
+					{At: 30 * time.Second, Kind: "publish"},
+					{Kind: "leave pool", Step: v1alpha1.StepDraining, Who: "cp1", For: 5 * time.Minute},
+					{Kind: "observe", Step: v1alpha1.StepVerifying, For: 270 * time.Second},
+				}
+			},
+			"all 3 nodes run v1.35.3",
+		},
 		"nodes that are only observed for a while are given back, and upgraded afterwards": {
 			func(s *script) {
 				s.Faults = []fault{{At: 2 * time.Minute, Kind: "observe", For: 5 * time.Minute}}

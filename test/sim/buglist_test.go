@@ -272,7 +272,4 @@ var bugs = []bug{
 	{"a kubelet is restarted of a node that was abandoned", []edit{
 		{"pkg/node/agent/act.go", "\t\tif err := a.checkAbandoned(ctx, o); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tif refused", "\t\tif refused"},
 	}},
-	{"the majority of etcd is not asked for before a reboot", []edit{
-		{"pkg/node/agent/act.go", "\tanswered, refused := a.keepsMajority(ctx, o)\n\tif !answered {\n\t\treturn nil\n\t}\n\tif err := a.checkAbandoned", "\tvar refused error\n\tif err := a.checkAbandoned"},
-	}},
 }

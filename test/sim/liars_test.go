@@ -9,7 +9,7 @@ import (
 )
 
 // An agent that lies. What it does on its node is as always; what others read in its NodeUpgrade's status
-// is not. Whoever has a worker's token can do that.
+// is not. A worker's token is enough for that.
 
 // liar is the agent of a node that lies in fields of its NodeUpgrade's status.
 type liar struct {
@@ -57,8 +57,8 @@ func anyBegun(s script, who string, r *rand.Rand) (list []fault) {
 	return list
 }
 
-// lie has the node's agent lie in a field for a while. Whether there is a snapshot of etcd only control planes can say:
-// whoever has one of them has etcd.
+// lie has the node's agent lie in a field for a while. Only control planes can say whether there is a snapshot of etcd:
+// root on one of them has etcd.
 func (w *world) lie(n *node, f fault) {
 	if n.controlPlane && f.Other == "etcdSnapshot" {
 		return

@@ -31,7 +31,7 @@ type place []any
 
 func (p place) child(key any) place { return append(slices.Clip(p), key) }
 
-// longestPlace is the length of the longest place that is written. Whoever sends a request chooses the names
+// longestPlace is the length of the longest place that is written. The sender of a request chooses the names
 // in it, and how often a long one would be repeated.
 const longestPlace = 512
 
@@ -64,7 +64,7 @@ func (p place) pointer() string {
 // plainName matches names of fields, labels and kinds.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,63}$`)
 
-// shown returns a name that may stand in an event. Whoever calls the hooks chooses names of fields and kinds, and
+// shown returns a name that may stand in an event. A caller of the hooks chooses names of fields and kinds, and
 // what they write is shown to people: another name is not.
 func shown(name string) string {
 	if !plainName.MatchString(name) {

@@ -176,7 +176,7 @@ type ended struct {
 }
 
 // kind returns what ended upgrades have the limit with. Those that were never triggered have it for themselves:
-// whoever requests upgrades that cannot begin erases no record of one that did. So have Rollbacks, by whose records
+// requests that cannot begin erase no record of an upgrade that did. So have Rollbacks, by whose records
 // a policy that is created again knows what was taken back: no other upgrade erases those, and they erase no other.
 func (e *ended) kind() string {
 	switch {

@@ -90,7 +90,7 @@ func (k *Keeper) Answers(gates []v1alpha1.Gate) []v1alpha1.GateStatus {
 	return list
 }
 
-// age returns how old the answer is by the clock that nobody sets, or by the wall clock if that says
+// age returns how old the answer is by the clock that cannot be set, or by the wall clock if that says
 // more. It is less than zero if the wall clock was set back behind the answer.
 func (one *asked) age(now time.Time) time.Duration {
 	byWall := now.Round(0).Sub(one.status.AskedTime.Time)

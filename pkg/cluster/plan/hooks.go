@@ -143,8 +143,8 @@ func (h *hooks) retry() {
 	}
 }
 
-// retryOf returns the UID of the upgrade with which a person has retried a hook since it failed; empty: nobody
-// has. It is the newest retry, unless that was there when the hook's turn began, or has retried it before: by the
+// retryOf returns the UID of the upgrade with which a person has retried a hook since it failed; empty: there
+// is none. It is the newest retry, unless that was there when the hook's turn began, or has retried it before: by the
 // times alone, which are of two clocks, a hook that fails at once would run again by itself.
 func (h *hooks) retryOf(run *v1alpha1.HookRun) string {
 	newest := h.reading.newestRetry()

@@ -67,8 +67,8 @@ func (n *node) heldBack() bool {
 	if n.released() || n.lease != nil || n.admission == nil || n.admission.Status != metav1.ConditionFalse {
 		return false
 	}
-	waits := n.lockedLast() && n.ownReason() == n.cause.Reason
-	return (waits || n.locks()) && v1alpha1.Reason(n.admission.Reason) == n.ownReason() && strings.HasPrefix(n.admission.Message, keptByAgent)
+	stillGivesIt := n.locks() || n.lockedLast() && n.ownReason() == n.cause.Reason
+	return stillGivesIt && v1alpha1.Reason(n.admission.Reason) == n.ownReason() && strings.HasPrefix(n.admission.Message, keptByAgent)
 }
 
 // lockedLast reports whether the node waits, and was about to take its slot before that.

@@ -48,8 +48,8 @@ func TestSignedIndex(t *testing.T) {
 	}
 }
 
-// TestOldIndex checks that an index is refused that was signed before one that was read, whoever remembers
-// that one.
+// TestOldIndex checks that an index is refused that was signed before one that was read, by the
+// poller or as the policy's status remembers it.
 func TestOldIndex(t *testing.T) {
 	key := gpgtest.NewKey(t, "mirror")
 	index := []byte(hash + "  kubernetes-v1.34.4-x86-64.raw\n")

@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 )
 
-// The words of an agent, a kubelet or a server are in a notice: whoever reads it sees them as they are,
+// The words of an agent, a kubelet or a server are in a notice: its readers see them as they are,
 // and they mention no one, link nothing, and have no markup. A template's own markup stays.
 
 // joiner is an invisible character that parts what a service would take for a mention or an address.

@@ -50,7 +50,7 @@ func newDurations(own, before samples) durations {
 const minSamples = 3
 
 // median returns the median, or that without the shortest if it is longer: one node may lie, and must not make
-// others seem to need less time.
+// others seem to need less time. Of two nodes the slower one counts, which is never less than an honest one took.
 func median(measured []time.Duration, assumed time.Duration) time.Duration {
 	slices.Sort(measured)
 	middle := func(of []time.Duration) time.Duration {
@@ -60,7 +60,11 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 		slices.Sort(of)
 		return of[len(of)/2]
 	}
-	return max(middle(slices.Clone(measured)), middle(slices.Clone(measured[min(1, len(measured)):])))
+	all := middle(slices.Clone(measured))
+	if len(measured) < minSamples {
+		return all
+	}
+	return max(all, middle(slices.Clone(measured[1:])))
 }
 
 // medians returns how long nodes take, computed on first use.

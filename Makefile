@@ -60,8 +60,9 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 ##@ Check it
 
 # The race detector makes tests ten times slower. The first two start no goroutine, which test/purity checks; the simulator
-# runs one at a time; of the last only the tests of `make check` run with it, as the others run thousands of commands.
-WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule ./test/sim ./pkg/plugin/cli
+# runs one at a time; test/hostile measures memory, of which the detector takes much itself; of the last only the tests of
+# `make check` run with it, as the others run thousands of commands.
+WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule ./test/sim ./test/hostile ./pkg/plugin/cli
 
 check: ## Tests that need no root, no API server and no node, vet and formatting (about two minutes)
 	go vet ./...

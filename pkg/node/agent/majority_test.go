@@ -97,12 +97,13 @@ func TestEachRebootAsksEtcd(t *testing.T) {
 // TestSilentEtcdIsTold checks that nothing is asked for while etcd does not answer, and that this is told.
 func TestSilentEtcdIsTold(t *testing.T) {
 	a := newAsking(t)
-	o := machine.Observation{Host: &machine.Host{OneAtATime: true}, Now: a.now}
+	o := machine.Observation{Host: &machine.Host{OneAtATime: true}, Now: a.now, Spec: v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode}}
 	action := machine.Action{Do: machine.DoWork, Verb: verb.Restart, Key: "k"}
 	if err := a.agent.work(t.Context(), action, verb.Input{}, o); err != nil || a.host.Asked[verb.Restart] != nil {
 		t.Errorf("etcd has not answered yet: %v, restarted %v", err, a.host.Asked[verb.Restart])
 	}
-	o.Now = a.now.Add(majorityWithin)
+	a.now = a.now.Add(majorityWithin)
+	o.Now, a.agent.answered = a.now, true
 	if err := a.agent.work(t.Context(), action, verb.Input{}, o); err == nil || a.host.Asked[verb.Restart] != nil {
 		t.Errorf("etcd does not answer: %v, restarted %v", err, a.host.Asked[verb.Restart])
 	}

@@ -1,4 +1,4 @@
-package gate_test
+package hostile_test
 
 import (
 	"context"
@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/clientcmd"
@@ -31,7 +32,7 @@ const mostMemory = 100
 // TestHostileAnswers checks how much memory gates take whose servers answer 4 MiB of small values.
 func TestHostileAnswers(t *testing.T) {
 	prometheus := func(address, _ string) (gate.Clients, v1alpha1.Gate) {
-		return gate.Clients{}, prometheusGate(address, v1alpha1.ExpectEmpty)
+		return gate.Clients{}, v1alpha1.Gate{Name: "alerts", TimeoutSeconds: 30, Prometheus: &v1alpha1.PrometheusGate{URL: address, Query: "ALERTS", Expect: v1alpha1.ExpectEmpty}}
 	}
 	objects := func(name string) func(string, string) (gate.Clients, v1alpha1.Gate) {
 		return func(address, _ string) (gate.Clients, v1alpha1.Gate) { return objectClients(address, name) }
@@ -168,11 +169,16 @@ func TestClusterFollowsNoRedirect(t *testing.T) {
 	var told []string
 	elsewhere := hostile.Server(t, false, func(path string) []byte { told = append(told, path); return []byte("{}") })
 	leader := hostile.Redirecting(t, elsewhere.URL)
-	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leader.Certificate().Raw}))
-	clients, g := followed(leader.URL, certificate)
-	g.TimeoutSeconds = int32(time.Minute / time.Second)
-	check(t, clients, g, v1alpha1.GateUnknown, "it answers with another address, which is not followed")
+	clients, g := followed(leader.URL, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leader.Certificate().Raw})))
+	answer := clients.Ask(t.Context(), g)
+	if answer.State != v1alpha1.GateUnknown || !strings.Contains(answer.Message, "it answers with another address, which is not followed") {
+		t.Errorf("got %s: %s", answer.State, answer.Message)
+	}
 	if len(told) > 0 {
 		t.Errorf("the redirect was followed to %s", told)
 	}
+}
+
+func secretOf(name, key, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: name}, Data: map[string][]byte{key: []byte(value)}}
 }

@@ -170,7 +170,8 @@ func Grant(cronJob string) string {
 	return strings.NewReplacer("NAMESPACE", v1alpha1.HooksNamespace, "CRONJOB", cronJob, "OURS", v1alpha1.Namespace).Replace(command)
 }
 
-// letGo removes our finalizer from Jobs that ended some time ago, and for which no end is waited for.
+// letGo removes our finalizer from Jobs that ended some time ago, and for which no end is waited for. Where the policy only
+// observes it removes all: an uninstall begins so, and nobody could do it afterwards, for which their namespace would wait.
 func (k *Keeper) letGo(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) error {
 	runs := running(policy)
 	var problems []error
@@ -178,7 +179,8 @@ func (k *Keeper) letGo(ctx context.Context, policy *v1alpha1.UpgradePolicy, now 
 		job := &k.read[i]
 		_, ended := state(job)
 		_, awaited := runs[job.Name]
-		if ended == nil || now.Sub(*ended) < keptFor || awaited || !slices.Contains(job.Finalizers, Finalizer) {
+		kept := !policy.Observes() && (ended == nil || now.Sub(*ended) < keptFor || awaited)
+		if kept || !slices.Contains(job.Finalizers, Finalizer) {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == Finalizer })

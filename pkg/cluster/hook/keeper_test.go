@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.ours, err = kube.NewKinds(config)
 	w.must(err)
-	_, err = w.ours.UpgradePolicies.Create(t.Context(), &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}, metav1.CreateOptions{})
+	_, err = w.ours.UpgradePolicies.Create(t.Context(), &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}, metav1.CreateOptions{})
 	w.must(err)
 	_, err = w.admin.BatchV1().CronJobs(v1alpha1.HooksNamespace).Create(t.Context(), cronJob("leave"), metav1.CreateOptions{})
 	w.must(err)

@@ -1,10 +1,13 @@
 package installed_test
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,8 +16,22 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
-// TestClusterAPIShowsACertificate patches Cluster API's own Deployments as docs/capi.md does, and checks that the
-// NetworkPolicy knows their namespaces.
+// clientSecret is the certificate for Cluster API as cert-manager stores it.
+const clientSecret = `
+apiVersion: v1
+kind: Secret
+metadata:
+  name: capi-extension-client
+  namespace: kubectl-upgrade-capi
+  labels: {controller.cert-manager.io/fao: "true"}
+  annotations: {cert-manager.io/certificate-name: capi-extension-client}
+  ownerReferences: [{apiVersion: cert-manager.io/v1, kind: Certificate, name: capi-extension-client, uid: 5c2fa8e0-0000-4000-8000-000000000000}]
+type: kubernetes.io/tls
+stringData: {tls.crt: certificate, tls.key: key, ca.crt: authority}
+`
+
+// TestClusterAPIShowsACertificate runs the commands of docs/capi.md on Cluster API's own Deployments, again after they
+// were replaced, and checks that the NetworkPolicy knows their namespaces.
 func TestClusterAPIShowsACertificate(t *testing.T) {
 	config := install(t)
 	admin, _, _ := clients(t, config)
@@ -22,29 +39,78 @@ func TestClusterAPIShowsACertificate(t *testing.T) {
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
 		t.Fatal(err)
 	}
-	for _, provider := range []struct{ folder, name string }{{"core", "capi"}, {"controlplane/kubeadm", "capi-kubeadm-control-plane"}} {
-		namespace, deployment := clusterAPI(t, config, provider.folder)
-		if namespace.GetName() != provider.name+"-system" || deployment.GetName() != provider.name+"-controller-manager" || deployment.GetNamespace() != namespace.GetName() {
-			t.Errorf("Cluster API has Deployment %s/%s, which docs/capi.md does not patch", deployment.GetNamespace(), deployment.GetName())
-		}
+	kubectl(t, config, clientSecret, "apply", "--server-side", "-f", "-")
+	providers := map[string]*unstructured.Unstructured{}
+	for name, folder := range map[string]string{"capi": "core", "capi-kubeadm-control-plane": "controlplane/kubeadm"} {
+		namespace, deployment := clusterAPI(t, config, folder)
 		if label := namespace.GetLabels()["cluster.x-k8s.io/provider"]; !strings.Contains(yamlOf(t, policy), "- "+label+"\n") {
 			t.Errorf("the NetworkPolicy does not know the label %q of namespace %s:\n%s", label, namespace.GetName(), yamlOf(t, policy))
 		}
 		create(t, admin, namespace)
-		create(t, admin, deployment)
-		kubectl(t, config, "", "patch", "deployment", "-n", namespace.GetName(), deployment.GetName(), "--type", "json", "--patch-file", root+"/manifests/clusterapi/client-certificate.yaml")
+		providers[name] = deployment
+	}
+	for range 2 {
+		for name, deployment := range providers {
+			kubectl(t, config, yamlOf(t, deployment), "replace", "--force", "-f", "-")
+			deployment = object("apps/v1", "Deployment", name+"-system", name+"-controller-manager", nil)
+			if err := admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
+				t.Fatalf("Cluster API has no Deployment as docs/capi.md patches it: %v", err)
+			}
+		}
+		runPage(t, config, "\n### Answer Cluster API alone\n")
+	}
+	want := map[string]string{"tls.crt": "certificate", "tls.key": "key", "ca.crt": "authority"}
+	for name := range providers {
+		secret := &corev1.Secret{}
+		if err := admin.Get(t.Context(), client.ObjectKey{Namespace: name + "-system", Name: "capi-extension-client"}, secret); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range want {
+			if string(secret.Data[key]) != value || secret.Type != corev1.SecretTypeTLS || len(secret.OwnerReferences) > 0 {
+				t.Errorf("%s: %s is %q, of a Secret of type %s that is owned by %v", name, key, secret.Data[key], secret.Type, secret.OwnerReferences)
+			}
+		}
+		deployment := object("apps/v1", "Deployment", name+"-system", name+"-controller-manager", nil)
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			t.Fatal(err)
 		}
 		text := yamlOf(t, deployment)
 		for _, want := range []string{
 			"- --leader-elect", "- --runtime-extension-client-cert-file=/etc/capi-extension-client/tls.crt", "- --runtime-extension-client-key-file=/etc/capi-extension-client/tls.key",
-			"mountPath: /etc/capi-extension-client", "secretName: capi-extension-client", "secretName: " + provider.name + "-webhook-service-cert",
+			"mountPath: /etc/capi-extension-client", "secretName: capi-extension-client", "secretName: " + name + "-webhook-service-cert",
 		} {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s lacks %q:\n%s", deployment.GetName(), want, text)
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
 			}
 		}
+	}
+	extension := object("apps/v1", "Deployment", "kubectl-upgrade-capi", "capi-extension", nil)
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(extension), extension); err != nil {
+		t.Fatal(err)
+	}
+	if text := yamlOf(t, extension); strings.Count(text, "- --client-ca=/etc/capi-extension-clients/ca.crt") != 1 || !strings.Contains(text, "mountPath: /etc/capi-extension-clients") {
+		t.Errorf("the extension does not ask for the certificate:\n%s", text)
+	}
+}
+
+// runPage runs the first block of commands below a heading of docs/capi.md, in a shell.
+func runPage(t *testing.T, config *rest.Config, heading string) {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/capi.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), heading)
+	_, block, _ := strings.Cut(section, "\n```\n")
+	block, _, found := strings.Cut(block, "\n```\n")
+	if !found {
+		t.Fatalf("docs/capi.md has no commands below %q", heading)
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", block)
+	shell.Dir = root
+	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(apitest.Path(t, "kubectl"))+":"+os.Getenv("PATH"), "KUBECONFIG="+apitest.Kubeconfig(t, config))
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, block, out)
 	}
 }
 

@@ -116,6 +116,7 @@ func (s *Server) startAPIServer(ctx context.Context, flags []string) error {
 		"--etcd-servers=" + s.Etcd, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + certs,
 		"--token-auth-file=" + tokens, "--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
+		"--allow-privileged=true",                    // as of kubeadm: only levels of namespaces refuse
 		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that it asks for
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,

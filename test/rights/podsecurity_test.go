@@ -2,16 +2,26 @@ package rights_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // exceptions are the privileges of each pod beyond the level "restricted". The manifest justifies
@@ -61,6 +71,58 @@ func TestPodsViolateOnlyListedPolicies(t *testing.T) {
 	}
 }
 
+// TestHooksAreNotRootOnNodes creates the pods of hooks' Jobs in their namespace: those of docs/gates.md are accepted,
+// and none that could leave its container. What refuses is the level of manifests/hooks.
+func TestHooksAreNotRootOnNodes(t *testing.T) {
+	config := install(t)
+	var recipe batchv1.CronJob
+	page, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "gates.md"))
+	if err == nil {
+		block := regexp.MustCompile("(?s)<!-- recipe: leave -->\n```yaml\n(.*?)```").FindSubmatch(page)
+		err = yaml.UnmarshalStrict(block[1], &recipe)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := recipe.Spec.JobTemplate.Spec.Template.Spec
+	backup := pod.DeepCopy() // "with a volume at /backup"
+	backup.Volumes = []corev1.Volume{{Name: "backup", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backup"}}}}
+	backup.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "backup", MountPath: "/backup"}}
+	for name, spec := range map[string]corev1.PodSpec{"of the recipe": pod, "with a volume": *backup} {
+		if got := refusal(t, config, v1alpha1.HooksNamespace, spec); got != "" {
+			t.Errorf("the pod %s is refused: %s", name, got)
+		}
+	}
+	for name, change := range map[string]func(*corev1.PodSpec){
+		"privileged": func(p *corev1.PodSpec) {
+			p.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		},
+		"privileged before": func(p *corev1.PodSpec) {
+			p.InitContainers = []corev1.Container{{Name: "i", Image: "x", SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)}}}
+		},
+		"capability": func(p *corev1.PodSpec) {
+			p.Containers[0].SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}
+		},
+		"host's folder": func(p *corev1.PodSpec) {
+			p.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		},
+		"host's processes": func(p *corev1.PodSpec) { p.HostPID = true },
+		"host's network":   func(p *corev1.PodSpec) { p.HostNetwork = true },
+		"host's port": func(p *corev1.PodSpec) {
+			p.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+		},
+		"unconfined": func(p *corev1.PodSpec) {
+			p.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}
+		},
+	} {
+		spec := pod.DeepCopy()
+		change(spec)
+		if got := refusal(t, config, v1alpha1.HooksNamespace, *spec); !strings.Contains(got, `violates PodSecurity "baseline:latest"`) {
+			t.Errorf("a pod of a hook's Job may be %s: %q", name, got)
+		}
+	}
+}
+
 func createNamespace(t *testing.T, config *rest.Config, level string) string {
 	t.Helper()
 	name := "level-" + level
@@ -76,17 +138,13 @@ func createNamespace(t *testing.T, config *rest.Config, level string) string {
 // violations creates the pod in the namespace and returns what its level refuses.
 func violations(t *testing.T, config *rest.Config, namespace string, spec corev1.PodSpec) []string {
 	t.Helper()
-	text, err := json.Marshal(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: spec})
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, message := administrator(t, config).send(t, http.MethodPost, try{at: core + "/namespaces/" + namespace + "/pods"}, string(text))
+	message := refusal(t, config, namespace, spec)
 	_, list, refused := strings.Cut(message, `violates PodSecurity "restricted:latest": `)
 	switch {
-	case code == http.StatusCreated:
+	case message == "":
 		return nil
 	case !refused:
-		t.Fatalf("%d: %s", code, message)
+		t.Fatal(message)
 	}
 	var found []string
 	for _, violation := range strings.Split(list, "), ") {
@@ -94,4 +152,18 @@ func violations(t *testing.T, config *rest.Config, namespace string, spec corev1
 	}
 	slices.Sort(found)
 	return found
+}
+
+// refusal creates the pod in the namespace and returns why not.
+func refusal(t *testing.T, config *rest.Config, namespace string, spec corev1.PodSpec) string {
+	t.Helper()
+	text, err := json.Marshal(corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-"}, Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, message := administrator(t, config).send(t, http.MethodPost, try{at: core + "/namespaces/" + namespace + "/pods"}, string(text))
+	if code == http.StatusCreated {
+		return ""
+	}
+	return fmt.Sprintf("%d: %s", code, message)
 }

@@ -108,6 +108,7 @@ type Agent struct {
 	rebootAt      time.Time // when it was requested last
 	rebootProblem error     // why the last request for a reboot was refused
 	failingWrite  failedWrite
+	refused       map[string]string // what the API server answered to a report in an object of that kind, if it refused
 	etcd          etcdView
 	kubeadm       *logCopier
 	registration  registrationView
@@ -128,6 +129,7 @@ func New(c Config) *Agent {
 
 		failures:      map[verb.Verb]time.Time{},
 		startFailures: map[verb.Verb]startFailure{},
+		refused:       map[string]string{},
 	}
 	a.slots = slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes(), a.watchedLease)
 	a.kubeadm = newLogCopier(c.Host, c.Output)

@@ -44,7 +44,9 @@ func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 	defer cancel()
 	out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, NodeFacts: found}
 	out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
-	if _, err := a.Upgrades.NodeInventories.Apply(ctx, out, fieldManager, ""); err != nil {
+	_, err := a.Upgrades.NodeInventories.Apply(ctx, out, fieldManager, "")
+	a.noteRefused("NodeInventory", err)
+	if err != nil {
 		a.Log.WarnContext(ctx, "writing the NodeInventory", "node", a.Node, "error", err, "retryAfter", inventoryPause)
 		return
 	}

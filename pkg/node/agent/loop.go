@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -24,6 +26,7 @@ const (
 	afterError    = time.Second      // doubled up to maxPause
 	maxPause      = 30 * time.Second // also the longest requeueAfter, as facts expire
 	maxSteps      = 64               // steps in one reconcile
+	maxEvent      = 1024             // bytes of an event's message
 )
 
 // reconcile runs steps until the node has to wait, and returns for how long at most.
@@ -162,6 +165,22 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 func (a *Agent) record(e Event) {
 	if node := a.node(); node != nil {
 		a.Events.Record(string(node.UID), e)
+	}
+}
+
+// noteRefused records an event on the Node when the API server refuses what this agent reports in an object, with the
+// field that it names: the object itself cannot say so. Each answer is recorded once.
+func (a *Agent) noteRefused(kind string, err error) {
+	answer := ""
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err) {
+		answer = err.Error()
+	}
+	if answer != "" && answer != a.refused[kind] {
+		message := fmt.Sprintf("%s %s cannot be written: %s", kind, a.Node, answer)
+		a.record(Event{Type: corev1.EventTypeWarning, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: host.Clip(message, maxEvent)})
+	}
+	if err == nil || answer != "" {
+		a.refused[kind] = answer
 	}
 }
 

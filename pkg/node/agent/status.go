@@ -144,6 +144,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, Status: status}
 	began := a.Now()
 	stored, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
+	a.noteRefused("NodeUpgrade", err)
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}

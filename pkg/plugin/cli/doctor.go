@@ -144,7 +144,7 @@ func (e *examination) readServer() error {
 	defer response.Body.Close()
 	took := e.now().Sub(sent)
 	var info apimachineryversion.Info
-	if json.NewDecoder(response.Body).Decode(&info) == nil {
+	if json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&info) == nil {
 		e.facts.Server = info.GitVersion
 	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {

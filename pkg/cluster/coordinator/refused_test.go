@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // refuses is an admission policy that refuses the coordinator's writes to ClusterUpgrades.
@@ -105,4 +106,53 @@ func (c *cluster) takeSlot(a *agent) (slot string) {
 	})
 	a.status.Slot = slot
 	return slot
+}
+
+// refusesOne refuses the coordinator's writes to one NodeUpgrade.
+var refusesOne = strings.NewReplacer(
+	"resources: [clusterupgrades, clusterupgrades/status]", "resources: [nodeupgrades, nodeupgrades/status]",
+	"request.userInfo.username ==", "request.name == 'w1' && request.userInfo.username ==",
+	"this cluster wants no upgrades", "spec.version: w1 wants none",
+).Replace(refuses)
+
+// TestRefusedNodeHoldsItselfOnly checks a coordinator whose writes to one NodeUpgrade are refused: the policy reports
+// which, and why, and the other node is upgraded.
+func TestRefusedNodeHoldsItselfOnly(t *testing.T) {
+	c := newCluster(t, "cp1", "w1", "w2")
+	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
+	c.startAgent("cp1")
+	c.startCoordinator("one")
+	for _, name := range []string{"w1", "w2"} {
+		agent := c.manualAgent(name)
+		agent.status.Versions.Staged = "v1.34.4"
+		agent.report(t.Context(), v1alpha1.StepWaiting)
+	}
+	c.applyText(refusesOne)
+	c.eventually(func() string {
+		out, _ := apitest.Kubectl(t, c.config, "patch", "nodeupgrade", "w1", "--type=merge", "-p", `{"spec":{"version":"v1.34.9"}}`, "--dry-run=server", "--as=system:serviceaccount:kubectl-upgrade:coordinator").CombinedOutput()
+		if !strings.Contains(string(out), "w1 wants none") {
+			return "nothing refuses what is written to w1: " + string(out)
+		}
+		return ""
+	})
+	c.index.offer("v1.34.4")
+	c.eventually(func() string {
+		if !c.nodeUpgrade("w2").Spec.Release.Granted() {
+			return "w2 is not released"
+		}
+		return ""
+	})
+	c.eventually(func() string {
+		policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+		c.must(err)
+		failed := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionWriteFailed)
+		if failed == nil || !strings.Contains(failed.Message, "NodeUpgrade w1") || !strings.Contains(failed.Message, "spec.version: w1 wants none") {
+			return fmt.Sprintf("the policy does not report the refused write: %+v", policy.Status.Conditions)
+		}
+		return ""
+	})
+	c.awaitEvents(v1alpha1.PolicyName, "APIWriteFailed")
+	if c.nodeUpgrade("w1").Spec.Release.Granted() {
+		t.Error("w1 is released, so nothing was refused")
+	}
 }

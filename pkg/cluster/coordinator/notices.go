@@ -98,7 +98,7 @@ func (c *Coordinator) noteTrouble(policy *v1alpha1.UpgradePolicy, condition, rea
 		c.record("UpgradePolicy", policy, corev1.EventTypeWarning, condition, message)
 	}
 	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
-		Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+		Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: bounded(message),
 		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
 	})
 }

@@ -39,6 +39,9 @@ const Default = "https://extensions.flatcar.org/extensions/kubernetes/"
 // timeout is how long reading the index may take.
 const timeout = 30 * time.Second
 
+// maxURL is how long the address of the folder may be, so that those of images fit into statuses.
+const maxURL = 1900
+
 // ownPort matches the local port in the error of a broken connection. It differs each
 // time, and would make every status with the message change.
 var ownPort = regexp.MustCompile(`\S+:\d+->`)
@@ -86,6 +89,9 @@ func Check(source v1alpha1.ImageSource) error {
 	}
 	if u.Scheme == "http" && !source.Insecure {
 		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %s can be changed on its way: use https, or accept that with spec.source.insecure: true", source.URL)
+	}
+	if len(source.URL) > maxURL {
+		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: it is longer than %d characters, and the addresses of images, which begin with it, would not fit", maxURL)
 	}
 	if _, err := keyringOf(source); err != nil {
 		return fmt.Errorf("spec.source.keyring of UpgradePolicy cluster: %w", err)

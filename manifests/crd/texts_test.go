@@ -1,0 +1,161 @@
+package crd_test
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/manifests/crd"
+)
+
+// origin is where a text comes from that a program of ours writes, and why it fits: an object that the API server refuses
+// holds whatever depends on it.
+type origin struct{ why, file, test string }
+
+var (
+	planned   = origin{"the planner cuts what agents, kubelets, Jobs and followed clusters say", "pkg/cluster/plan/fits_test.go", "TestWhatIsWrittenFits"}
+	ofIndex   = origin{"names in the index are parsed, and the addresses of images are bounded", "pkg/cluster/source/fits_test.go", "TestOffersFit"}
+	ofGates   = origin{"the answer of a gate is cut where it is read", "pkg/cluster/gate/fits_test.go", "TestAnswersFit"}
+	ofNotices = origin{"records quote the planned status, and cut it", "pkg/cluster/notice/fits_test.go", "TestRecordsFit"}
+	bounded   = origin{"the coordinator cuts the messages of conditions", "pkg/cluster/coordinator/fits_test.go", "TestConditionsFit"}
+	ofItsNode = origin{"only that node waits for it, and events on the Node show what is refused", "pkg/node/agent/refused_test.go", "TestRefusedReportShowsOnTheNode"}
+	ofSpecs   = origin{why: "it is copied from a spec or metadata, where the API server has checked it, to a field with the same limit or none"}
+	ownWords  = origin{why: "it is one of our own words, a hash or the version of a program"}
+)
+
+// texts are the fields with text, other than enumerations, that our programs write: those of statuses, and whole
+// NodeInventories and UpgradeRecords.
+var texts = []struct {
+	origin
+	kind, fields string
+}{
+	{planned, "ClusterUpgrade", `active[].message active[].name active[].reason active[].step blocked[].message blocked[].name
+		blocked[].reason blocked[].step conditions[].message conditions[].reason etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path
+		findings[].advice findings[].id findings[].message findings[].node findings[].object.kind findings[].object.name
+		findings[].object.namespace fromVersion progress`},
+	{planned, "UpgradePolicy", `gates[].ran[].blocked gates[].ran[].digests[].digest gates[].ran[].problem gates[].ran[].upgrade.name
+		gates[].ran[].upgrade.uid gates[].ran[].version hookTurns[].from hookTurns[].hooks[].job hookTurns[].hooks[].jobUID
+		hookTurns[].hooks[].message hookTurns[].hooks[].reason hookTurns[].hooks[].retriedBy hookTurns[].node hookTurns[].nodeUID
+		hookTurns[].outcome hookTurns[].upgrade.name hookTurns[].upgrade.uid hookTurns[].version ran[].blocked ran[].digests[].digest
+		ran[].problem ran[].upgrade.name ran[].upgrade.uid ran[].version takenBack[].reason takenBack[].upgrade.name
+		takenBack[].upgrade.uid takenBack[].version upgrade.name upgrade.uid version`},
+	{planned, "UpgradeRecord", `digests[].digest etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path fromVersion message
+		nodes[].from nodes[].methodMessage nodes[].name nodes[].reason nodes[].steps[].step nodes[].to reason upgrade.name upgrade.uid
+		version`},
+	{ofIndex, "ClusterUpgrade", `images[].digest images[].url`},
+	{ofIndex, "UpgradePolicy", `formerlyOffered[].images[].architecture formerlyOffered[].images[].digest formerlyOffered[].version
+		images[].digest images[].url offered[].images[].architecture offered[].images[].digest offered[].version`},
+	{ofGates, "UpgradePolicy", `gates[].message`},
+	{ofNotices, "ClusterUpgrade", `notices[].message notices[].node notices[].reason`},
+	{bounded, "MaintenanceSchedule", `conditions[].message`},
+	{bounded, "UpgradePolicy", `conditions[].message`},
+	{ofItsNode, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
+		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
+		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootProblem
+		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
+	{ofItsNode, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
+		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.reason slot
+		step steps[].step unsupported upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
+		versions.nextBoot versions.pulled versions.staged`},
+	{ofSpecs, "ClusterUpgrade", `notices[].failed[] notices[].pending[] strategy.drain.rules[].name
+		strategy.drain.rules[].namespaces[] strategy.drain.rules[].podSelector.matchExpressions[].key
+		strategy.drain.rules[].podSelector.matchExpressions[].values[] strategy.drain.rules[].podSelector.matchLabels.*
+		strategy.groups[].drain.rules[].name strategy.groups[].drain.rules[].namespaces[]
+		strategy.groups[].drain.rules[].podSelector.matchExpressions[].key
+		strategy.groups[].drain.rules[].podSelector.matchExpressions[].values[]
+		strategy.groups[].drain.rules[].podSelector.matchLabels.* strategy.groups[].gates[] strategy.groups[].name
+		strategy.groups[].nodeSelector.matchExpressions[].key strategy.groups[].nodeSelector.matchExpressions[].values[]
+		strategy.groups[].nodeSelector.matchLabels.*`},
+	{ofSpecs, "UpgradePolicy", `gates[].name hookTurns[].gate hookTurns[].hooks[].cronJob hookTurns[].hooks[].name`},
+	{ofSpecs, "UpgradeRecord", `approvedBy changedBy createdBy ignoreChecks[].by ignoreChecks[].id ignoreChecks[].reason
+		ignoreGates[].by ignoreGates[].name ignoreGates[].reason requestReason requestedBy`},
+	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
+	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
+	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},
+}
+
+type schema struct {
+	Type                 string            `json:"type"`
+	Format               string            `json:"format"`
+	Enum                 []any             `json:"enum"`
+	Properties           map[string]schema `json:"properties"`
+	AdditionalProperties *schema           `json:"additionalProperties"`
+	Items                *schema           `json:"items"`
+}
+
+// texts adds the fields with text below a field.
+func (s schema) texts(at string, found *[]string) {
+	for name, field := range s.Properties {
+		field.texts(strings.TrimPrefix(at+"."+name, "."), found)
+	}
+	if s.AdditionalProperties != nil {
+		s.AdditionalProperties.texts(at+".*", found)
+	}
+	if s.Items != nil {
+		s.Items.texts(at+"[]", found)
+	}
+	if s.Type == "string" && s.Format != "date-time" && s.Enum == nil {
+		*found = append(*found, at)
+	}
+}
+
+// TestEachTextFits checks that for each text which a program of ours writes it is known where that comes from, and which
+// test shows that it fits.
+func TestEachTextFits(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range texts {
+		for field := range strings.FieldsSeq(row.fields) {
+			known[row.kind+"."+field] = true
+		}
+		text, err := os.ReadFile("../../" + row.file)
+		if row.test != "" && (err != nil || !strings.Contains(string(text), "func "+row.test+"(")) {
+			t.Errorf("%s has no test %s: %v", row.file, row.test, err)
+		}
+	}
+	files, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		var definition struct {
+			Spec struct {
+				Names    struct{ Kind string }
+				Versions []struct {
+					Schema struct {
+						OpenAPI schema `json:"openAPIV3Schema"`
+					}
+				}
+			}
+		}
+		text, err := crd.Files.ReadFile(file)
+		if err == nil {
+			err = yaml.Unmarshal(text, &definition)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, kind := definition.Spec.Versions[0].Schema.OpenAPI, definition.Spec.Names.Kind
+		if status, ok := written.Properties["status"]; ok {
+			written = status
+		}
+		for _, ours := range []string{"apiVersion", "kind", "metadata"} {
+			delete(written.Properties, ours)
+		}
+		var found []string
+		written.texts("", &found)
+		slices.Sort(found)
+		for _, field := range found {
+			if !known[kind+"."+field] {
+				t.Errorf("%s: nothing says whether %s fits: add it to the table", kind, field)
+			}
+			delete(known, kind+"."+field)
+		}
+	}
+	for field := range known {
+		t.Errorf("there is no field %s with text", field)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 func policy(f Facts) []Line {
@@ -55,7 +56,11 @@ func imageSource(f Facts) []Line {
 		status, message := condition(f.Policy, v1alpha1.ConditionSourceReady)
 		switch status {
 		case "True":
-			return []Line{{"source", OK, "the coordinator reads the index of images", ""}}
+			text := "the coordinator reads the index of images"
+			if signed := f.Policy.Status.IndexSigned; signed != nil {
+				text += ", which was signed on " + fleet.FormatTime(signed.Time.Time)
+			}
+			return []Line{{"source", OK, text, ""}}
 		case "False":
 			return []Line{{"source", Fail, "the coordinator cannot read the index of images: " + message, "Look at spec.source of UpgradePolicy cluster, and at proxy, DNS and firewall of the control-plane nodes (docs/images.md)"}}
 		}

@@ -96,6 +96,9 @@ func TestCheck(t *testing.T) {
 		{"writes are refused", policyCondition(v1alpha1.ConditionWriteFailed, "True"), "policy fail: refuses a write of the coordinator: because", Fail},
 		{"a notice is not sent", policyCondition(v1alpha1.ConditionNoticesFailed, "True"), "policy warn: notices cannot be sent: because", Warn},
 		{"no source", policyCondition(v1alpha1.ConditionSourceReady, "False"), "source fail: cannot read the index of images: because", Fail},
+		{"signed index", func(f *Facts) {
+			f.Policy.Status.IndexSigned = &v1alpha1.IndexSignature{Time: metav1.NewTime(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))}
+		}, "source ok: signed on 2026-11-18 12:00 UTC", OK},
 		{"source not read yet", func(f *Facts) { f.Policy.Status.Conditions = nil }, "source unknown: not read", OK},
 		{"a right is missing", func(f *Facts) { f.Rights[1].Allowed = false }, "rights warn: you may not request upgrades (create clusterupgrades)", Warn},
 		{"a right to see is missing", func(f *Facts) { f.Rights[0].Allowed = false }, "rights warn: what depends on it is not known", Warn},

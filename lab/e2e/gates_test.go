@@ -118,7 +118,7 @@ func TestGates(t *testing.T) {
 
 	// The right to read Deployments is missing: the plan says so, with the command that grants it.
 	c.must(t)(c.Upgrade(c.ctx, "apply", to, "--yes", "--detach"))
-	c.awaitHeld(t, v1alpha1.ReasonExternalGateClosed, "gate alerts is closed since .*ShopDown", "cp1")
+	c.awaitHeld(t, v1alpha1.ReasonExternalGateClosed, "gate alerts has been closed since .*ShopDown", "cp1")
 	c.checkStatus(t, "ShopDown", "may not read Deployment of apps/v1")
 	c.grantWhatPlanSays(t)
 	c.checkUndisturbed(t, 20*time.Second)
@@ -134,7 +134,7 @@ func TestGates(t *testing.T) {
 	// A Prometheus that is away keeps the gate closed.
 	c.must(t)(c.Kube(c.ctx, "-n", "monitoring", "scale", "deployment/prometheus", "--replicas", "0"))
 	shop.down.Store(false)
-	c.awaitHeld(t, v1alpha1.ReasonExternalGateUnknown, "gate alerts cannot be asked since", "w2")
+	c.awaitHeld(t, v1alpha1.ReasonExternalGateUnknown, "gate alerts has not answered since", "w2")
 	c.staysWaiting(t, "w2", 20*time.Second)
 	c.must(t)(c.Kube(c.ctx, "-n", "monitoring", "scale", "deployment/prometheus", "--replicas", "1"))
 	c.eventually(t, 15*time.Minute, "every node is done", c.everyNodeDone)

@@ -76,7 +76,7 @@ func TestHooks(t *testing.T) {
 
 	// No owner has agreed: the first Job cannot be created, and the plan shows what lets it.
 	c.must(t)(c.Upgrade(c.ctx, "apply", to, "--yes", "--detach"))
-	c.awaitHeld(t, v1alpha1.ReasonHookRunning, "hook spare .* cannot be started since .*may not start CronJob spare-in", "cp1")
+	c.awaitHeld(t, v1alpha1.ReasonHookRunning, "hook spare .* has not been able to start since .*may not start CronJob spare-in", "cp1")
 	c.agreeAsPlanSays(t)
 
 	c.eventually(t, 15*time.Minute, "cp1 is done", func() error { return c.done("cp1") })

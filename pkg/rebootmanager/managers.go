@@ -52,12 +52,12 @@ func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alph
 // manager returns kured, which holds the lock. A lock whose holder or time cannot be read does
 // not pass by itself.
 func (l lock) manager() fleet.RebootManager {
-	since := ""
+	taken := ""
 	if l.since != nil {
-		since = " since " + fleet.FormatTime(*l.since)
+		taken = ", taken " + fleet.FormatTime(*l.since)
 	}
 	message := fmt.Sprintf("kured holds its lock for %s%s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
-		l.by, since, l.annotation, l.on.Namespace, l.on.Name)
+		l.by, taken, l.annotation, l.on.Namespace, l.on.Name)
 	return fleet.RebootManager{
 		Name: "kured", Message: message, Nodes: l.nodes, DaemonSet: l.on.Namespace + "/" + l.on.Name, Active: true, Passes: len(l.nodes) > 0, Since: l.since,
 	}

@@ -45,8 +45,8 @@ func TestActive(t *testing.T) {
 	}{
 		{"none", node(), daemonSet("", "cni", 3), ""},
 		{"kured without a lock", node(), daemonSet("", "ghcr.io/kubereboot/kured:1.20.0", 3), ""},
-		{"kured's lock", node(), daemonSet(`{"nodeID":"w2","metadata":{"unschedulable":false},"created":"2026-11-21T10:00:00Z","TTL":0}`, "kured", 3), "kured holds its lock for node w2 "},
-		{"kured's lock has run out", node(), daemonSet(`{"nodeID":"w2","created":"2020-11-21T10:00:00Z","TTL":1000000000}`, "kured", 3), "kured holds its lock for node w2 "},
+		{"kured's lock", node(), daemonSet(`{"nodeID":"w2","metadata":{"unschedulable":false},"created":"2026-11-21T10:00:00Z","TTL":0}`, "kured", 3), "kured holds its lock for node w2, taken 2026-11-21 10:00 UTC "},
+		{"kured's lock has run out", node(), daemonSet(`{"nodeID":"w2","created":"2020-11-21T10:00:00Z","TTL":1000000000}`, "kured", 3), "kured holds its lock for node w2, taken 2020-11-21 10:00 UTC "},
 		{"kured's locks", node(), daemonSet(`{"maxOwners":2,"locks":[{"nodeID":"w2"},{"nodeID":"w3"}]}`, "kured", 3), "kured holds its lock for node w2, w3 "},
 		{"kured's locks, none held", node(), daemonSet(`{"maxOwners":2,"locks":[]}`, "kured", 3), ""},
 		{"kured's locks, none left", node(), daemonSet(`{"maxOwners":2,"locks":null}`, "kured", 3), ""},
@@ -143,7 +143,7 @@ func TestOnlyKuredCounts(t *testing.T) {
 		if len(got) != test.want {
 			t.Errorf("%s: %d managers, want %d: %+v", test.name, len(got), test.want, got)
 		}
-		if test.want == 1 && len(got) == 1 && (got[0].Since == nil || !strings.Contains(got[0].Message, " since 2026-11-21 10:00 UTC (annotation weave.works/kured-node-lock of DaemonSet ")) {
+		if test.want == 1 && len(got) == 1 && (got[0].Since == nil || !strings.Contains(got[0].Message, ", taken 2026-11-21 10:00 UTC (annotation weave.works/kured-node-lock of DaemonSet ")) {
 			t.Errorf("%s: %+v", test.name, got[0])
 		}
 	}

@@ -90,10 +90,10 @@ func (c *cluster) gateHold(name string) fleet.Hold {
 	case status.State == v1alpha1.GateOpen:
 		return fleet.Hold{}
 	case status.State == v1alpha1.GateClosed:
-		message := fmt.Sprintf("gate %s is closed since %s: %s", name, fleet.FormatTime(status.SinceTime.Time), status.Message)
+		message := fmt.Sprintf("gate %s has been closed since %s: %s", name, fleet.FormatTime(status.SinceTime.Time), status.Message)
 		return fleet.Hold{Reason: v1alpha1.ReasonExternalGateClosed, Message: message + without}
 	}
-	message := fmt.Sprintf("gate %s cannot be asked since %s, and counts as closed: %s", name, fleet.FormatTime(status.SinceTime.Time), status.Message)
+	message := fmt.Sprintf("gate %s has not answered since %s, and counts as closed: %s", name, fleet.FormatTime(status.SinceTime.Time), status.Message)
 	return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message + without, Stays: hasLasted(&status.SinceTime.Time, c.now)}
 }
 
@@ -196,7 +196,7 @@ func soakHold(status *v1alpha1.GateStatus, g *v1alpha1.Gate, to string, images [
 	case one.UntilTime != nil && one.UntilTime.Time.Before(opens):
 		return because(true, "ran %s for %s only, from %s on, and %s are asked for", to, one.UntilTime.Sub(one.SinceTime.Time), fleet.FormatTime(one.SinceTime.Time), soak)
 	case now.Before(opens):
-		hold := because(false, "runs %s since %s, and has to do so until %s", to, fleet.FormatTime(one.SinceTime.Time), fleet.FormatTime(opens))
+		hold := because(false, "has run %s since %s, and has to do so until %s", to, fleet.FormatTime(one.SinceTime.Time), fleet.FormatTime(opens))
 		hold.Until = &opens
 		return hold
 	}

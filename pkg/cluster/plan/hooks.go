@@ -344,14 +344,14 @@ func runningHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun, now time.Time) fle
 	if run.State == v1alpha1.HookPending {
 		return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: describe(t, run) + " is about to run"}
 	}
-	message := fmt.Sprintf("%s runs since %s; %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), showLog(run))
+	message := fmt.Sprintf("%s has run since %s; %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), showLog(run))
 	deadline := run.Deadline()
 	hold := fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: message, Until: &deadline}
 	switch {
 	case run.Message != "" && run.JobUID != "":
 		hold.Message += "; " + run.Message
 	case run.Message != "":
-		hold.Message = fmt.Sprintf("%s cannot be started since %s: %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), run.Message)
+		hold.Message = fmt.Sprintf("%s has not been able to start since %s: %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), run.Message)
 	}
 	if run.JobUID == "" && !run.GivesUp() {
 		hold.Until, hold.Stays = nil, hasLasted(&run.StartTime.Time, now)

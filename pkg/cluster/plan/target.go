@@ -235,7 +235,7 @@ func tooNew(r *reading, t *target) fleet.Hold {
 	if old != nil && !r.now.Before(*old) {
 		return fleet.Hold{}
 	}
-	message := fmt.Sprintf("an image of %s is new since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)", t.to, *wanted.MinAgeSeconds)
+	message := fmt.Sprintf("an image of %s has changed since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)", t.to, *wanted.MinAgeSeconds)
 	return fleet.Hold{Reason: v1alpha1.ReasonImageTooNew, Message: message, Until: old}
 }
 

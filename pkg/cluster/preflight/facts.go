@@ -207,7 +207,7 @@ func (a agents) detail(node string) string {
 		return a.state(node)
 	}
 	if since := a[node].ReadyChanged; !since.IsZero() {
-		return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, fleet.FormatTime(since))
+		return fmt.Sprintf(" (pod %s has not been Ready since %s)", a[node].Name, fleet.FormatTime(since))
 	}
 	return fmt.Sprintf(" (pod %s is not Ready)", a[node].Name)
 }

@@ -210,7 +210,7 @@ var trapChecks = []Entry{
 	},
 	{
 		"api-removed", blocks,
-		"a deprecated API that the version no longer serves was called since its apiserver started",
+		"a deprecated API that the version no longer serves has been called since its apiserver started",
 		"Find its clients (the audit log names them, with k8s.io/deprecated: true) and move them to the newer API: https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
 	},
 	{

@@ -65,7 +65,7 @@ func rebooting(s State, o Observation) (State, Action) {
 		// Nothing is activated, and no reboot has begun: no agent has run since the last check, or for as long.
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	case ask && o.Host.Active == verb.NoKubernetes:
-		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the image of %s is gone from the disk since it was activated: a reboot would leave the node without Kubernetes", expectedVersion(s, o)))
+		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the image of %s has gone from the disk since it was activated: a reboot would leave the node without Kubernetes", expectedVersion(s, o)))
 	case !o.Now.Before(limit) && (!o.RebootAskedAt.Before(again) || o.RebootProblem != ""):
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node has not rebooted %s after the request%s", 2*RebootWithin, refused))
 	case ask:

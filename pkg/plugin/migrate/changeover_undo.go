@@ -118,7 +118,7 @@ func (c *Changeover) restorePolicy(ctx context.Context) error {
 	}
 	c.say("upgradepolicy.%s/%s configured: as it was", v1alpha1.Group, v1alpha1.PolicyName)
 	if len(changed) > 0 {
-		c.say("left as they are, because they were changed since: %s", strings.Join(changed, ", "))
+		c.say("left as they are, because they have been changed since: %s", strings.Join(changed, ", "))
 	}
 	return nil
 }

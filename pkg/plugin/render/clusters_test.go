@@ -21,7 +21,7 @@ func fourClusters(now time.Time) clusters.Status {
 		{Cluster: clusters.Cluster{Context: "dev-1", Stage: "dev", Server: "a"}, State: clusters.StateIdle, Version: "v1.34.4", Versions: runs[1:], Window: &clusters.Opening{Start: now, End: &soon}},
 		{Cluster: clusters.Cluster{Context: "prod-1", Stage: "prod", Server: "b"}, State: clusters.StateWaiting, Version: "v1.34.3", Versions: runs, Behind: &clusters.Behind{Version: "v1.34.4", Since: now.Add(-50 * time.Hour)},
 			Upgrade: &clusters.Upgrade{Name: "v1.34.4", Progress: "1/3"}, Window: &clusters.Opening{Start: soon},
-			Follows: []clusters.Follow{{Gate: "dev", Context: "dev-1", Message: "not yet", Until: &later}}, Reason: v1alpha1.ReasonNotSoaked, Message: "gate dev follows a cluster that runs v1.34.4 since a short while only"},
+			Follows: []clusters.Follow{{Gate: "dev", Context: "dev-1", Message: "not yet", Until: &later}}, Reason: v1alpha1.ReasonNotSoaked, Message: "gate dev follows a cluster that has run v1.34.4 since a short while only"},
 		{Cluster: clusters.Cluster{Context: "arn:aws:eks:eu-central-1:123456789012:cluster/prod-2", Stage: "prod", Server: "c"}, State: clusters.StateFailed, NeedsPerson: true, Version: "v1.34.3", Versions: runs[:1],
 			Upgrade: &clusters.Upgrade{Name: "v1.34.4", Outcome: v1alpha1.OutcomeFailed}, Reason: v1alpha1.ReasonNodeFailed, Message: "node w1 failed"},
 		{Cluster: clusters.Cluster{Context: "prod-3", Stage: "prod", Server: "d"}, State: clusters.StateSilent, NeedsPerson: true, AsOf: &ago, Version: "v1.34.4", Versions: runs[1:], Reason: clusters.ReasonSilent, Message: "no answer within 4s"},
@@ -34,7 +34,7 @@ func TestClusters(t *testing.T) {
 	for width, want := range map[int]string{
 		0: `CLUSTER                                                STAGE   VERSION            BEHIND   UPGRADE          DONE   WINDOW UTC      FOLLOWS              WHY
 dev-1                                                  dev     v1.34.4            -        -                -      open to 22:00   -                    -
-prod-1                                                 prod    v1.34.3, v1.34.4   2d2h     v1.34.4          1/3    22:00           dev-1 to Sun 00:00   NotSoaked: gate dev follows a cluster that runs v1.34.4 since a short while only
+prod-1                                                 prod    v1.34.3, v1.34.4   2d2h     v1.34.4          1/3    22:00           dev-1 to Sun 00:00   NotSoaked: gate dev follows a cluster that has run v1.34.4 since a short while only
 arn:aws:eks:eu-central-1:123456789012:cluster/prod-2   prod    v1.34.3            -        v1.34.4 Failed   -      -               -                    NodeFailed: node w1 failed
 prod-3                                                 prod    v1.34.4            -        -                -      -               -                    Silent: no answer within 4s; this is 40s old
 
@@ -95,7 +95,7 @@ func TestClusterChanges(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	rows := fourClusters(now).Items
 	lines := render.ClusterChanges(nil, rows, now)
-	if len(lines) != 4 || lines[1] != "2026-11-26T12:00:00Z prod-1 Waiting v1.34.3 (2), v1.34.4 (1), upgrade v1.34.4 1/3, NotSoaked: gate dev follows a cluster that runs v1.34.4 since a short while only" {
+	if len(lines) != 4 || lines[1] != "2026-11-26T12:00:00Z prod-1 Waiting v1.34.3 (2), v1.34.4 (1), upgrade v1.34.4 1/3, NotSoaked: gate dev follows a cluster that has run v1.34.4 since a short while only" {
 		t.Errorf("got %q", lines)
 	}
 	before := map[string]clusters.Row{}

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/schedules.md")
+var update = flag.Bool("update", false, "rewrite docs/schedules.md and docs/json.txt")
 
 // example is a schedule, a command about it, and what that prints.
 var example = regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```console run\n\\$ kubectl upgrade (windows -f (\\S+) [^\n]*)\n(.*?)```")

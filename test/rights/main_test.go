@@ -9,6 +9,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/security.md anew")
+var update = flag.Bool("update", false, "write lab/results/rights.md anew")
 
 func TestMain(m *testing.M) { apitest.Main(m) }

@@ -22,7 +22,7 @@ const (
 var leastRefused = map[string]int{"agent": 70, "kubelet": 60, "coordinator": 40, "view": 60, "edit": 50, "Kubernetes' edit": 50}
 
 // TestRightsOfIdentities tries every request with every identity, and compares the answers with
-// docs/security.md. An administrator tries each first: a request that fails for an administrator
+// lab/results/rights.md. An administrator tries each first: a request that fails for an administrator
 // is invalid.
 func TestRightsOfIdentities(t *testing.T) {
 	config := install(t)
@@ -83,10 +83,10 @@ func refusals(by map[string][]string) string {
 	return " (" + strings.Join(all, "; ") + ")"
 }
 
-// compare compares the table with docs/security.md.
+// compare compares the table with lab/results/rights.md.
 func compare(t *testing.T, table string) {
 	t.Helper()
-	page := filepath.Join(apitest.Root(t), "docs", "security.md")
+	page := filepath.Join(apitest.Root(t), "lab", "results", "rights.md")
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +103,6 @@ func compare(t *testing.T, table string) {
 		return
 	}
 	if diff := cmp.Diff(is, table); diff != "" {
-		t.Errorf("docs/security.md (-page +run), `go test ./test/rights -update` writes it:\n%s", diff)
+		t.Errorf("lab/results/rights.md (-page +run), `go test ./test/rights -update` writes it:\n%s", diff)
 	}
 }

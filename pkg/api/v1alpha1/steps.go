@@ -56,7 +56,7 @@ type StepInfo struct {
 	// Doing completes the sentence "node w1 …".
 	Doing string
 	// Share is how much of a node's pass is over when the step begins, in percent, from
-	// the times in lab/results/README.md. It is used only to show progress.
+	// the times of nodes in the lab. It is used only to show progress.
 	Share int
 	// Event reports whether the node's agent records an event when the step begins, for people
 	// to read.

@@ -70,21 +70,6 @@ func TestGeneratedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, manifests+"dashboard.json", string(dashboard))
-
-	var table strings.Builder
-	table.WriteString("| alert | means |\n| --- | --- |\n")
-	for _, alert := range rules(t).Alerts() {
-		summary := regexp.MustCompile(`\{\{ if .*?\}\}.*?\{\{ end \}\}`).ReplaceAllString(alert.Annotations["summary"], "")
-		summary = regexp.MustCompile(`\{\{ \$(labels\.)?(\w+)[^}]*\}\}`).ReplaceAllString(summary, "*$2*")
-		fmt.Fprintf(&table, "| [%s](runbooks.md#%s) | %s |\n", alert.Alert, strings.ToLower(alert.Alert), summary)
-	}
-	const page, begins, ends = root + "docs/monitoring.md", "<!-- what follows is written by go test ./test/monitoring -update -->\n", "<!-- end of what is written -->"
-	before, rest, begun := strings.Cut(string(read(t, page)), begins)
-	_, after, ended := strings.Cut(rest, ends)
-	if !begun || !ended {
-		t.Fatalf("%s has no place for the table", page)
-	}
-	compare(t, page, before+begins+table.String()+ends+after)
 }
 
 // TestAlerts checks that each alert has a severity, a section in docs/runbooks.md, and a test in

@@ -47,7 +47,7 @@ type script struct{ *sim }
 //	mode Observe|Manage          the policy's
 //	versions Requests|ClusterAPI  who decides on them, by the policy
 //	request UPGRADE NODE...      the nodes that Cluster API asks for, and no others
-//	strategy [groups=a,b] [approval] [approve-groups=a,b]  the policy's
+//	strategy [groups=a,b] [approval] [approve-groups=a,b] [method=M]  the policy's
 //	upgrade NAME [VERSION] [type=T] [reason=TEXT] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
@@ -60,10 +60,12 @@ type script struct{ *sim }
 //	hold NODE | unhold NODE      sets or removes the label that holds it
 //	hangs NODE | wakes NODE      its agent stops; continues
 //	drop SLOT                    a person deletes the Lease
+//	take NODE                    its agent takes the slot, and writes nothing else
 //	slots                        prints the Leases
 //	gate NAME [at=POINT,…]       adds a gate to the policy
 //	answer NAME STATE MESSAGE    sets its answer; STATE none: it has not been asked
 //	managed                      prints whose NodeUpgrade says that it is managed
+//	orders                       prints the type and method that NodeUpgrades order
 //	slow                         pulls and snapshots take a step of their own
 //	snapshots                    prints which nodes must take one, and which one is recorded
 //	now TIME                     sets the clock
@@ -166,7 +168,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			u.Spec.RequestedNodes = append(u.Spec.RequestedNodes, v1alpha1.RequestedNode{Name: name, UID: s.node(name).UID})
 		}
 	case "strategy":
-		s.policy().Spec.Strategy.Groups = groups(option["groups"])
+		s.policy().Spec.Strategy.Groups, s.policy().Spec.Strategy.Method = groups(option["groups"]), v1alpha1.Method(option["method"])
 		return setStrategy(&s.policy().Spec.Strategy, option)
 	case "gate":
 		gate := v1alpha1.Gate{Name: args[0]}
@@ -252,6 +254,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			}
 		}
 		fmt.Fprintf(out, "managed: %s\n", strings.Join(names, " "))
+	case "orders":
+		for _, u := range s.NodeUpgrades {
+			fmt.Fprintf(out, "%-4s %s by %s\n", u.Name, u.Spec.Type, u.Spec.Method)
+		}
 	case "ran":
 		for _, r := range s.policy().Status.Ran {
 			out.WriteString(ranLine(r))
@@ -260,6 +266,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		for _, t := range s.policy().Status.TakenBack {
 			fmt.Fprintf(out, "%s by %s: %s\n", t.Version, t.Upgrade.Name, t.Reason)
 		}
+	case "take":
+		s.take(s.node(args[0]))
 	case "slots":
 		for _, slot := range s.Slots {
 			fmt.Fprintf(out, "%s reserved for %q, held by %q\n", slot.Name, slot.ReservedFor.Node, slot.Holder.Node)

@@ -130,8 +130,8 @@ func words() []word {
 					}),
 				}),
 		},
-		{[]string{"the Node's version, state and labels"}, "budget, order; up to four versions that a Rollback blocks; another minor holds all", []func(*lied){
-			func(l *lied) { l.liar.Kubelet = "v1.34.4" }, func(l *lied) { l.liar.Kubelet = "v1.33.1" }, func(l *lied) { l.liar.Kubelet = "v1.34.9" }, func(l *lied) { l.liar.Kubelet = "" },
+		{[]string{"the Node's version, state and labels"}, "budget, order; up to four versions that a Rollback blocks; another minor holds all, or names the upgrade Minor", []func(*lied){
+			func(l *lied) { l.liar.Kubelet = "v1.34.4" }, func(l *lied) { l.liar.Kubelet = "v1.33.1" }, func(l *lied) { l.liar.Kubelet = "v1.34.9" }, func(l *lied) { l.liar.Kubelet = "v1.35.0" }, func(l *lied) { l.liar.Kubelet = "" },
 			func(l *lied) { l.liar.Ready, l.liar.NotReadySince = false, &soon.Time }, func(l *lied) { l.liar.Ready = true }, func(l *lied) { l.liar.BootID = "another" },
 			func(l *lied) { l.liar.SlotAnnotation = "slot-0" }, func(l *lied) { l.liar.SlotAnnotation = "slot-1" }, func(l *lied) { l.liar.Cordoned = true },
 			func(l *lied) { l.liar.Architecture = "riscv64" }, func(l *lied) { l.liar.OS = "windows" }, func(l *lied) { l.liar.Labels = map[string]string{} },
@@ -171,6 +171,8 @@ var lieStories = map[string]string{
 	"an image is not staged":     "hangs w3",
 	"checks block":               "finding block etcd-quorum etcd_is_ill",
 	"the window is short":        "schedule always 2026-01-01T00:00:00Z 2026-01-01T12:14:00Z rule=FREQ=DAILY\ntook w1 40m\ntook w3 40m\ntook w4 40m\ntook w2 40m",
+	"patches are excluded":       "schedule freeze 2026-11-18T00:00:00Z 2026-11-19T00:00:00Z exclude=Patch",
+	"minors are excluded":        "remove u\nsource v1.35.1\nupgrade u v1.35.1 max=2\nschedule freeze 2026-11-18T00:00:00Z 2026-11-19T00:00:00Z exclude=Minor",
 	"the upgrade is suspended":   "set u suspend=true",
 	"an approval is missing":     "upgrade v v1.34.4 approval\nremove u",
 	"nothing holds":              "",

@@ -261,6 +261,6 @@ func (t *target) methodOf(n *node) v1alpha1.Method {
 	if n.facts != nil {
 		h.RefreshBlockers, h.SoftRebootProblem = n.facts.RefreshBlockers, n.facts.SoftRebootProblem
 	}
-	expected, _ := fleet.MethodOf(t.strategy.Method, t.typeFor(n), n.Kubelet, t.Spec.Version, h)
+	expected, _ := fleet.MethodOf(t.methodAsked(n), t.typeFor(n), n.Kubelet, t.Spec.Version, h)
 	return expected
 }

@@ -311,7 +311,7 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Type:    s.cluster.target.typeFor(n),
 		Version: s.cluster.target.Spec.Version,
 		Image:   imageFor(s.cluster.target.Status.Images, n.Architecture),
-		Method:  s.cluster.target.strategy.Method,
+		Method:  s.cluster.target.methodAsked(n),
 		Pace:    s.cluster.groups[n.group].pace,
 		Kubeadm: v.kubeadm,
 

@@ -25,7 +25,8 @@ type target struct {
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
-	hold                     fleet.Hold // why it is not triggered yet
+	patchMethod              v1alpha1.Method // the strategy's for nodes for which the upgrade is a patch
+	hold                     fleet.Hold      // why it is not triggered yet
 	// takenBackBy is the Rollback that takes its version back. Nil: none does.
 	takenBackBy *v1alpha1.ClusterUpgrade
 	passed      []string          // for late nodes: the control planes for which workers do not wait
@@ -53,6 +54,7 @@ func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 // SoftReboot keeps the kernel that a Reboot is there to replace: other upgrades reboot.
 func (t *target) resolve(r *reading) {
 	t.strategy = t.Resolve(r.policySpec().Strategy)
+	t.patchMethod = t.strategy.Method
 	kind := TypeOf(t.ClusterUpgrade)
 	if t.strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch || kind == v1alpha1.TypeReboot {
 		t.strategy.Method = v1alpha1.MethodReboot
@@ -93,14 +95,26 @@ func (t *target) selects(n *node) bool {
 // skips reports whether the policy or the upgrade does not select the node.
 func (t *target) skips(n *node) bool { return !n.managed || !t.selects(n) }
 
-// typeFor returns the upgrade's type for the node: one that joins after a patch may be
-// a minor behind.
+// typeFor returns the upgrade's type for the node: a minor where the node's own version makes it one, and else
+// a patch. One that joins after a patch may be a minor behind; one whose kubelet says so makes the whole upgrade
+// a minor, but must not open the windows of others.
 func (t *target) typeFor(n *node) v1alpha1.UpgradeType {
 	kind := TypeOf(t.ClusterUpgrade)
-	if kind == v1alpha1.TypePatch && known(t.to) && known(*n.runs.kubelet) && !n.runs.kubelet.SameLine(t.to) {
+	switch {
+	case kind != v1alpha1.TypePatch && kind != v1alpha1.TypeMinor, !known(t.to), !known(*n.runs.kubelet), t.upToDate(n):
+		return kind
+	case !n.runs.kubelet.SameLine(t.to), n.ControlPlane && known(*n.runs.controlPlane) && !n.runs.controlPlane.SameLine(t.to):
 		return v1alpha1.TypeMinor
 	}
-	return kind
+	return v1alpha1.TypePatch
+}
+
+// methodAsked returns the strategy's method for the node.
+func (t *target) methodAsked(n *node) v1alpha1.Method {
+	if t.typeFor(n) == v1alpha1.TypePatch {
+		return t.patchMethod
+	}
+	return t.strategy.Method
 }
 
 // TypeOf returns the upgrade's type as derived at the trigger, or before that the one

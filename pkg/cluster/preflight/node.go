@@ -91,8 +91,8 @@ func (c *checker) isFor(n *node) bool {
 // restarts reports whether the node stays in service: the method is Restart, which
 // is for patches, and no mount is known that a refresh of the merged image breaks.
 func (c *checker) restarts(n *node) bool {
-	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type, v1alpha1.TypePatch)
-	if c.strategy.Method != v1alpha1.MethodRestart || kind != v1alpha1.TypePatch || !n.kubelet.SameLine(c.to) {
+	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type)
+	if c.strategy.Method != v1alpha1.MethodRestart || kind.KubeletsOnly() || !n.kubelet.SameLine(c.to) {
 		return false
 	}
 	decided := c.isFor(n) && n.status.Method == v1alpha1.MethodReboot

@@ -122,9 +122,14 @@ func workloadScenes() []scene {
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
 			node(f, "worker-2").Status.NodeInfo.KubeletVersion = "v1.34.9"
 		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
-		{check: "pdb-blocks", name: "Restart is for patches", alter: func(f *preflight.Facts) {
+		{check: "pdb-blocks", name: "another node made the upgrade a minor", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.3")
+			f.Upgrade.Status.Type = v1alpha1.TypeMinor
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
+		}},
+		{check: "pdb-blocks", name: "Restart is for patches", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			f.Upgrade.Status.Type = v1alpha1.TypeMinor
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
 		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},

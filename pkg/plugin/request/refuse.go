@@ -181,7 +181,7 @@ func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrad
 			continue
 		}
 		i := slices.IndexFunc(s.Nodes, func(one fleet.Node) bool { return one.Name == n.Name })
-		verdict := schedules.IgnoringWindows(s.Nodes[i].Labels, kind)
+		verdict := schedules.IgnoringWindows(s.Nodes[i].Labels, cmp.Or(n.Spec.Type, kind))
 		if verdict.Reason != v1alpha1.ReasonExcluded {
 			return nil
 		}

@@ -73,6 +73,8 @@ var filters = []filter{
 	{node: notTriggered, question: newQuestion("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
 		v1alpha1.ReasonNotOffered, v1alpha1.ReasonImageTooNew, v1alpha1.ReasonAutomaticInterval, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
+	// Before all others of the node: what it says is how the planner knows of the withdrawal.
+	{node: agentHolds, agents: true, groupsSkip: true, question: newQuestion("did its agent keep it from taking its slot until its release was withdrawn?")},
 	{node: stepForbidden, groupsSkip: true, question: newQuestion("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{node: notReady, groupsSkip: true, question: newQuestion("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
 	{node: labelMissing, question: newQuestion("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
@@ -81,7 +83,6 @@ var filters = []filter{
 	{node: unknownMark, groupsSkip: true, question: newQuestion("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
 	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?", v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonNotOffered)},
-	{node: agentHolds, agents: true, groupsSkip: true, question: newQuestion("did its agent keep it from taking its slot until its release was withdrawn?")},
 	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 

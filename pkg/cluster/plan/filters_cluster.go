@@ -90,7 +90,7 @@ func (c *cluster) isLost(n *node) bool {
 
 // lostAt returns when the node counts as lost if it stays NotReady; nil: never.
 func (c *cluster) lostAt(n *node) *time.Time {
-	if n.Ready || n.NotReadySince == nil || !n.busy() || n.failed() || n.abandoned != nil || n.noAgent() {
+	if n.Ready || n.NotReadySince == nil || !n.busy() || n.locks() || n.failed() || n.abandoned != nil || n.noAgent() {
 		return nil
 	}
 	timeout := notReadyTimeout

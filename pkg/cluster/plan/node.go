@@ -87,7 +87,7 @@ func (n *node) eligible() bool { return n.managed && n.abandoned == nil && !n.no
 // busy reports whether an upgrade has, or may have, taken the node out of service: it
 // has begun, has failed, or holds a slot.
 func (n *node) busy() bool {
-	return n.began() && !n.heldBack() || n.marked() || n.holdsLease()
+	return n.began() && !n.heldBack() && !n.locksInVain() || n.marked() || n.holdsLease()
 }
 
 // began reports whether the node's agent says that its attempt has begun, and has not ended or
@@ -134,9 +134,11 @@ func (n *node) endsFormerAttempt() bool {
 }
 
 // withoutOrder reports whether the node is at work, or may be, and has no order, as when its NodeUpgrade was
-// deleted: for what it works is not known, and it gets no order before it is between attempts.
+// deleted: for what it works is not known, and it gets no order before it is between attempts. One that aborts its
+// attempt, or has no slot to begin with, is on its way there.
 func (n *node) withoutOrder() bool {
-	return n.spec.Upgrade == nil && n.eligible() && !n.failed() && (n.began() || n.silent() && n.holdsLease())
+	atWork := n.began() && n.status.Step != v1alpha1.StepAborting && !n.locksInVain()
+	return n.spec.Upgrade == nil && n.eligible() && !n.failed() && (atWork || n.silent() && n.holdsLease())
 }
 
 // oneAtATime reports whether the node uses only fleet.ControlPlaneSlot: by its label, or because

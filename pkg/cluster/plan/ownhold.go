@@ -21,14 +21,19 @@ func (n *node) locks() bool {
 	return n.status.Step == v1alpha1.StepLocking && !n.tookSlot && !n.holdsLease() && !n.marked()
 }
 
+// locksInVain reports whether the node locks, and neither its order nor a Lease has a slot for it.
+func (n *node) locksInVain() bool { return n.locks() && n.spec.Slot == "" && n.lease == nil }
+
 // ownHold returns why the agent of a node that locks does not take its slot. It stays once that has lasted.
 func (n *node) ownHold(now time.Time) fleet.Hold {
 	at := n.ownHoldCountsAt()
-	if at == nil || n.ownReason() == v1alpha1.ReasonAgentNotAnswering && now.Before(*at) {
+	if at == nil {
 		return fleet.Hold{}
 	}
 	hold := n.agentsHold()
-	hold.Stays = !now.Before(*at)
+	if hold.Stays = !now.Before(*at); hold.Reason == v1alpha1.ReasonAgentNotAnswering && !hold.Stays {
+		return fleet.Hold{}
+	}
 	return hold
 }
 
@@ -36,11 +41,18 @@ func (n *node) ownHold(now time.Time) fleet.Hold {
 const keptByAgent = "its agent does not take the slot: "
 
 func (n *node) agentsHold() fleet.Hold {
-	message := n.cause.Message
-	if n.ownReason() == v1alpha1.ReasonAgentNotAnswering {
-		message = fmt.Sprintf("it does not say why; `kubectl -n %s get pods -o wide` shows the agents' pods", v1alpha1.Namespace)
+	hold := fleet.Hold{Reason: n.ownReason(), Message: n.cause.Message, Stays: true}
+	pods := fmt.Sprintf("`kubectl -n %s get pods -o wide` shows the agents' pods", v1alpha1.Namespace)
+	switch {
+	case !n.Ready:
+		hold.Reason, hold.Message = v1alpha1.ReasonNodeNotReady, "the node is not Ready"
+	case n.AgentProblem != "":
+		hold.Reason, hold.Message = v1alpha1.ReasonAgentNotAnswering, n.AgentProblem+"; "+pods
+	case hold.Reason == v1alpha1.ReasonAgentNotAnswering:
+		hold.Message = "it does not say why; " + pods
 	}
-	return fleet.Hold{Reason: n.ownReason(), Message: keptByAgent + message, Stays: true}
+	hold.Message = keptByAgent + hold.Message
+	return hold
 }
 
 // ownReason returns the reason that the agent gives. A step without one is that of a released node.
@@ -61,14 +73,13 @@ func (n *node) ownHoldCountsAt() *time.Time {
 	return &at
 }
 
-// heldBack reports whether the release of a node that locked was withdrawn for its agent's reason, and the agent
-// still gives it. It has no slot, and can take none.
+// heldBack reports whether the release of a node that locked was withdrawn as its agent did not take the slot, and
+// it still locks, or waits for the reason that it gave. It has no slot, and can take none.
 func (n *node) heldBack() bool {
-	if n.released() || n.lease != nil || n.admission == nil || n.admission.Status != metav1.ConditionFalse {
+	if n.released() || n.lease != nil || n.admission == nil || n.admission.Status != metav1.ConditionFalse || !strings.HasPrefix(n.admission.Message, keptByAgent) {
 		return false
 	}
-	stillGivesIt := n.locks() || n.lockedLast() && n.ownReason() == n.cause.Reason
-	return stillGivesIt && v1alpha1.Reason(n.admission.Reason) == n.ownReason() && strings.HasPrefix(n.admission.Message, keptByAgent)
+	return n.locks() || n.lockedLast() && n.ownReason() == n.cause.Reason && v1alpha1.Reason(n.admission.Reason) == n.ownReason()
 }
 
 // lockedLast reports whether the node waits, and was about to take its slot before that.
@@ -77,9 +88,14 @@ func (n *node) lockedLast() bool {
 	return n.status.Step == v1alpha1.StepWaiting && last >= 0 && n.status.Steps[last].Step == v1alpha1.StepLocking
 }
 
-// agentHolds holds a node whose release was withdrawn for its agent's reason.
+// isKept reports whether the node's agent keeps it from beginning the upgrade.
+func (t *target) isKept(n *node) bool {
+	return n.heldBack() && (n.locks() || t.isFor(n.status.Upgrade))
+}
+
+// agentHolds holds a node whose release was withdrawn as its agent did not take the slot.
 func agentHolds(c *cluster, n *node) fleet.Hold {
-	if !n.heldBack() || !c.target.isFor(n.status.Upgrade) {
+	if !c.target.isKept(n) {
 		return fleet.Hold{}
 	}
 	return n.agentsHold()

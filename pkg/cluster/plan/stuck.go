@@ -49,7 +49,7 @@ func (t *target) isStuck(n *node, now time.Time) bool {
 	case n.agentSilent(now) != "" && hasLasted(n.agentSilentSince(), now):
 		return true
 	}
-	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n) || n.heldBack() && t.isFor(n.status.Upgrade)
+	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n) || t.isKept(n)
 }
 
 // isCauseFor reports whether the reason why the node cannot stage is one for this upgrade,
@@ -179,7 +179,7 @@ func (n *node) agentSilentSince() *time.Time {
 // agentGone reports whether no agent has run for a while on a Ready node that has begun, so that
 // nothing continues or ends its attempt. Failed and abandoned nodes are told as such.
 func (n *node) agentGone(now time.Time) bool {
-	return n.busy() && n.Ready && !n.failed() && n.abandoned == nil && n.AgentProblem != "" && hasLasted(n.AgentProblemSince, now)
+	return n.busy() && !n.locks() && n.Ready && !n.failed() && n.abandoned == nil && n.AgentProblem != "" && hasLasted(n.AgentProblemSince, now)
 }
 
 // orderedAt returns when the node was released, if its agent has not taken that up: after the

@@ -116,7 +116,7 @@ type HookTurn struct {
 	// Unused is how many turns of the node in a row have ended so, up to this one or before it.
 	// +optional
 	Unused int32 `json:"unused,omitempty"`
-	// PolicyGeneration is the policy's at the end of such a turn: a change of its spec forgets them.
+	// PolicyGeneration is the policy's for which Unused counts: a change of its spec forgets them.
 	// +optional
 	PolicyGeneration int64 `json:"policyGeneration,omitempty"`
 	// Hooks in the order in which they run.

@@ -64,6 +64,7 @@ type script struct{ *sim }
 //	slots                        prints the Leases
 //	gate NAME [at=POINT,…]       adds a gate to the policy
 //	answer NAME STATE MESSAGE    sets its answer; STATE none: it has not been asked
+//	change-policy                a person changes the policy's spec
 //	managed                      prints whose NodeUpgrade says that it is managed
 //	orders                       prints the type and method that NodeUpgrades order
 //	slow                         pulls and snapshots take a step of their own
@@ -195,6 +196,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.policy().Spec.BlockedVersions = append(s.policy().Spec.BlockedVersions, v1alpha1.BlockedVersion{Version: args[0], Reason: strings.Join(args[1:], " ")})
 	case "answer":
 		s.answer(args[0], v1alpha1.GateState(args[1]), strings.Join(args[2:], " "))
+	case "change-policy":
+		s.policy().Generation++
 	case "delete-policy":
 		s.deletePolicy(out)
 	case "offered":

@@ -245,7 +245,7 @@ func (h *hooks) begin(target *target, n *node, release v1alpha1.Release) *v1alph
 	}
 	if n != nil {
 		t.Node, t.NodeUID, t.From, t.Release, t.Attempts = n.Name, n.UID, n.Kubelet, release, n.status.Retry.Attempts
-		t.Gate, t.Unused = h.unusedBefore(t, n)
+		h.countUnused(t, n)
 	}
 	// Hooks read it, and a kubelet writes its own: it is a version or nothing.
 	if from := parsed(t.From); known(from) {

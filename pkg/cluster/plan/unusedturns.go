@@ -21,15 +21,18 @@ const (
 
 // endUnused notes in a turn that ends whether its node was kept from beginning by a gate after hooks had run.
 func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) {
-	last, times := t.Gate, t.Unused
-	t.Gate, t.Unused = "", 0
+	last, times, generation := t.Gate, t.Unused, a.cluster.reading.snapshot.Policy.Generation
+	if t.PolicyGeneration != generation {
+		last = ""
+	}
+	t.Gate, t.Unused, t.PolicyGeneration = "", 0, 0
 	if t.TookSlot || !hasBegun(t) || !a.cluster.target.isFor(&t.Upgrade) {
 		return
 	}
 	switch hold.Reason {
 	case v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown, v1alpha1.ReasonNotSoaked:
 		t.Gate, _ = a.survey.closedGate(n)
-		t.PolicyGeneration = a.cluster.reading.snapshot.Policy.Generation
+		t.PolicyGeneration = generation
 	}
 	switch t.Gate {
 	case "":
@@ -40,13 +43,12 @@ func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) {
 	}
 }
 
-// unusedBefore returns the gate for which the node's last turns ended, and how many of them did.
-func (h *hooks) unusedBefore(t *v1alpha1.HookTurn, n *node) (gate string, times int32) {
+// countUnused notes in a turn that begins for which gate the node's last turns ended, and how many of them did.
+func (h *hooks) countUnused(t *v1alpha1.HookTurn, n *node) {
 	last := h.byNode[n.Owner()]
-	if last == nil || last.Upgrade != t.Upgrade || last.PolicyGeneration != h.reading.snapshot.Policy.Generation {
-		return "", 0
+	if last != nil && last.Upgrade == t.Upgrade && last.PolicyGeneration == h.reading.snapshot.Policy.Generation {
+		t.Gate, t.Unused, t.PolicyGeneration = last.Gate, last.Unused, last.PolicyGeneration
 	}
-	return last.Gate, last.Unused
 }
 
 // unusedTurns returns the turns that ended unused and are to be kept: the last ones of their nodes, while their

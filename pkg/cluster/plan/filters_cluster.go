@@ -59,7 +59,8 @@ func (n *node) lostHold() fleet.Hold {
 		if n.silent() {
 			work = "holds " + n.lease.Name
 		}
-		message := fmt.Sprintf("node %s %s and has no order any more: no other node begins before it is between attempts; if it never comes back: `kubectl upgrade abandon %s`", n.Name, work, n.Name)
+		message := fmt.Sprintf("node %s %s and has no order any more: no other node begins before it is between attempts; "+
+			"if it never comes back: `kubectl upgrade abandon %s`", n.Name, work, n.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 	}
 	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",

@@ -76,7 +76,8 @@ func (n *node) ownHoldCountsAt() *time.Time {
 // heldBack reports whether the release of a node that locked was withdrawn as its agent did not take the slot, and
 // it still locks, or waits for the reason that it gave. It has no slot, and can take none.
 func (n *node) heldBack() bool {
-	if n.released() || n.lease != nil || n.admission == nil || n.admission.Status != metav1.ConditionFalse || !strings.HasPrefix(n.admission.Message, keptByAgent) {
+	withdrawn := !n.released() && n.lease == nil && n.admission != nil && n.admission.Status == metav1.ConditionFalse
+	if !withdrawn || !strings.HasPrefix(n.admission.Message, keptByAgent) {
 		return false
 	}
 	return n.locks() || n.lockedLast() && n.ownReason() == n.cause.Reason && v1alpha1.Reason(n.admission.Reason) == n.ownReason()

@@ -279,9 +279,9 @@ func (c *cluster) manages(n *node) bool {
 
 // newSpec returns the NodeUpgrade.spec to write, but for its field managed. It is empty if
 // there is no upgrade that can be triggered and concerns the node, or if that upgrade has
-// ended and the node is up to date. For a node that has begun, only the release changes, and what loosens its drain. A
-// failed node may get a spec for another upgrade, or an empty one if it is no longer
-// managed, and then aborts its attempt.
+// ended and the node is up to date. For a node that has begun, only the release changes, and
+// what loosens its drain. A failed node may get a spec for another upgrade, or an empty one if
+// it is no longer managed, and then aborts its attempt.
 func (s *survey) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {

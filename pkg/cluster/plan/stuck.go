@@ -13,8 +13,8 @@ import (
 )
 
 // Some nodes cannot be upgraded before a person acts: they are dead, no agent answers on
-// them, their image cannot be staged, or their own agents do not let them begin. An upgrade that has only such nodes left yields to
-// the next one in the queue. They come along with that.
+// them, their image cannot be staged, or their own agents do not let them begin. An upgrade
+// that has only such nodes left yields to the next one in the queue. They come along with that.
 
 // stuckAfter is how long a node may be NotReady, or its agent not answer, before it counts as
 // stuck. Machines that reboot take that long.
@@ -130,8 +130,9 @@ func (t *target) leaveBehind(r *reading) {
 
 // yield marks as stuck the upgrades that have yielded to the one that nodes are planned for: an upgrade of
 // the queue, or late. They stay stuck until that one has ended, people hold it, or it is a Reboot that is
-// stuck, or one in which Cluster API asks for no node. A node forgets why it cannot stage an image when it is planned for another upgrade, so they seem to
-// be able to proceed, and each change of the upgrade has every node stage another image.
+// stuck, or one in which Cluster API asks for no node. A node forgets why it cannot stage an image when it
+// is planned for another upgrade, so they seem to be able to proceed, and each change of the upgrade has
+// every node stage another image.
 func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 	i := slices.IndexFunc(q.targets, func(t *target) bool { return t.assigned(r) })
 	switch {
@@ -179,7 +180,8 @@ func (n *node) agentSilentSince() *time.Time {
 // agentGone reports whether no agent has run for a while on a Ready node that has begun, so that
 // nothing continues or ends its attempt. Failed and abandoned nodes are told as such.
 func (n *node) agentGone(now time.Time) bool {
-	return n.busy() && !n.locks() && n.Ready && !n.failed() && n.abandoned == nil && n.AgentProblem != "" && hasLasted(n.AgentProblemSince, now)
+	return n.busy() && !n.locks() && n.Ready && !n.failed() && n.abandoned == nil &&
+		n.AgentProblem != "" && hasLasted(n.AgentProblemSince, now)
 }
 
 // orderedAt returns when the node was released, if its agent has not taken that up: after the

@@ -155,6 +155,9 @@ func (a *api) delete(by string, k key, options metav1.DeleteOptions) error {
 			return err
 		}
 	}
+	if err := admitDeletion(k, before); err != nil {
+		return err
+	}
 	return a.deleteObject(by, k)
 }
 

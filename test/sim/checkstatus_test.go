@@ -122,6 +122,9 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 	if old := meta.FindStatusCondition(was.Status.Conditions, v1alpha1.ConditionSucceeded); old == nil || old.Reason != condition.Reason {
 		w.note("%s: ClusterUpgrade %s (%s) %s: %s", by, is.Name, is.Status.Progress, condition.Reason, condition.Message)
 	}
+	if is.Status.Outcome == v1alpha1.OutcomeSucceeded && was.Status.Outcome == "" {
+		w.checkRebooted(is)
+	}
 	for _, image := range is.Status.Images {
 		fixed, known := w.fixed[string(is.UID)]
 		if known && fixed != image.SHA256() {

@@ -13,7 +13,8 @@
 //   - The API server (api, apiwrite, apply, lists, transport). TestAgainstRealServer makes
 //     the same requests of a real one and compares the answers. It refuses what does not fit
 //     its custom resource definition (limits), whose rules in CEL count only if they are
-//     patterns. Admission and authorization are not modelled.
+//     patterns. Of admission, it has what keeps UpgradePolicies from being deleted (admission);
+//     authorization is not modelled.
 //   - Watches (view, watch), also those of slots, whose scope an agent changes: each program has its own caches, filled from the server's
 //     log, late, or without an event until the next list. A new program may begin with
 //     an old list. A cache shows the newest version of an object, not each one.
@@ -29,8 +30,8 @@
 //
 // A script (script, random) has the cluster, its upgrade, what people ask for (people) and
 // the faults (faults, switches, nodefaults, hostfaults, clock, programfaults, liars, texts,
-// secondrequests, gateclock, policyagain, earlyfaults). A world (world,
-// simulate, end) carries it out. The promises are checked when a program sends a request or
+// secondrequests, gateclock, policyagain, earlyfaults, rebootfile); checkscript has that each
+// of them does something. A world (world, simulate, end) carries it out. The promises are checked when a program sends a request or
 // starts a verb, when an object changes, and after each event (promises, explained, and the
 // files check*). If one breaks, shrink shortens the script.
 //

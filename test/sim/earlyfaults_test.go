@@ -45,14 +45,43 @@ func (w *world) hideCordon(n *node, f fault) {
 	}})
 }
 
-// anyDeadKubelet has a kubelet die while its node settles after a Reboot, which no guard watches, in half of the
-// seeds with one.
+// anyLostOrder has a node's NodeUpgrade be deleted right before the node begins, in one seed of ten. Its agent is not
+// told, and no coordinator runs that would create another one.
+func anyLostOrder(s script) []fault {
+	r := rand.New(rand.NewPCG(s.Seed, 24))
+	if r.IntN(10) > 0 {
+		return nil
+	}
+	return []fault{{
+		At: early(r.Float64()*r.Float64(), s.Lasts/2), Kind: "lose order", Who: s.nodes()[0], Step: v1alpha1.StepLocking, Number: r.IntN(3),
+		For: time.Duration(30+r.IntN(90)) * time.Second,
+	}}
+}
+
+// loseOrder deletes the node's NodeUpgrade unseen.
+func (w *world) loseOrder(n *node, f fault) {
+	w.inject(fault{Kind: "stop coordinator", Who: "coordinator", For: f.For})
+	if c := w.coordinators[1]; c != nil {
+		c.kill()
+	}
+	if a := w.agents[n.uid]; a != nil {
+		for _, v := range a.views {
+			if v.resource == "nodeupgrades" {
+				v.stalledUntil = w.now().Add(f.For)
+			}
+		}
+	}
+	w.api.remove("admin", key{Resource: "nodeupgrades", Name: n.name})
+}
+
+// anyDeadKubelet has a kubelet die while its node settles after a Reboot, which no guard watches. The node settles
+// for less time than the node controller needs to notice that.
 func anyDeadKubelet(s *script) {
 	r := rand.New(rand.NewPCG(s.Seed, 21))
-	if !s.Reboot || r.IntN(2) == 0 {
+	if !s.Reboot {
 		return
 	}
-	s.Settle = 25 + r.IntN(10)
+	s.Settle = 18 + r.IntN(9)
 	s.Faults = append(s.Faults, fault{At: early(r.Float64()*r.Float64(), s.Lasts/2), Kind: "kubelet dies", Who: s.nodes()[0], Step: v1alpha1.StepSettling, For: 5 * time.Minute})
 }
 

@@ -92,7 +92,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return
 		}
 	case v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeNotBack: // by an old Node, or without its order
-		if s.has("miss") || w.seesOldNodes() || s.has("delete nodeupgrade") {
+		if s.has("miss") || w.seesOldNodes() || s.has("delete nodeupgrade") || s.has("lose order") {
 			return
 		}
 	case v1alpha1.ReasonPolicyMissing:

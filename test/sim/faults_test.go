@@ -86,6 +86,8 @@ func (w *world) inject(f fault) {
 	default:
 		if n != nil {
 			w.injectNode(n, f)
+		} else if !slices.Contains(ofNodes, f.Kind) {
+			w.broken("script", "there is no fault %q", f.Kind)
 		}
 	}
 }
@@ -102,7 +104,7 @@ func (w *world) entered(name string, step v1alpha1.Step) {
 			f.Who = "agent " + name
 		case f.Kind == "power cut" && f.Other != "":
 			f.Who = f.Other // another node, at that moment
-		case f.Who != "coordinator":
+		case !strings.HasSuffix(f.Who, "coordinator"):
 			f.Who = name
 		}
 		f.Step = ""

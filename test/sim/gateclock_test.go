@@ -61,7 +61,7 @@ func clockTime(shows time.Time, measured time.Duration) time.Time {
 // follow one that has ended, have none.
 func (w *world) checkPrepared(a *agentProgram) {
 	u := w.upgradeOf(a)
-	if u == nil || u.Status.Outcome != "" || w.began[string(u.UID)] || w.hooked.prepared[string(u.UID)] {
+	if u == nil || w.script.NodeHooks || u.Status.Outcome != "" || w.began[string(u.UID)] || w.hooked.prepared[string(u.UID)] {
 		return
 	}
 	for _, t := range w.livePolicy().Status.HookTurns {

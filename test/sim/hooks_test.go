@@ -35,20 +35,20 @@ func newHooked() hooked {
 	return hooked{created: map[string]bool{}, set: map[string]string{}, clears: map[string]string{}, passed: map[string]bool{}, ends: map[string]string{}, prepared: map[string]bool{}}
 }
 
-// newHooks returns the hooks of the UpgradePolicy. Those of which two bits say so hold no other node
-// after they have failed.
-func newHooks(continues int) []any {
+// newHooks returns the hooks of the UpgradePolicy. Those whose bit says so hold no other node after they have failed.
+func (s script) newHooks() []any {
 	one := func(i int, name string, when v1alpha1.HookPoint) tree {
 		onFailure := v1alpha1.HookHold
-		if continues>>i&1 == 1 {
+		if s.HooksContinue>>i&1 == 1 {
 			onFailure = v1alpha1.HookContinue
 		}
 		return tree{"name": name, "when": string(when), "cronJob": "any", "timeoutSeconds": hookTimeout.Seconds(), "onFailure": string(onFailure)}
 	}
-	return []any{
-		one(0, prepareHook, v1alpha1.BeforeUpgrade), one(1, setHook, v1alpha1.BeforeNode), one(2, collectHook, v1alpha1.OnFailure),
-		one(3, clearHook, v1alpha1.AfterNode), one(4, reportHook, v1alpha1.AfterUpgrade),
+	ofNodes := []any{one(1, setHook, v1alpha1.BeforeNode), one(2, collectHook, v1alpha1.OnFailure), one(3, clearHook, v1alpha1.AfterNode)}
+	if s.NodeHooks {
+		return ofNodes
 	}
+	return append(ofNodes, one(0, prepareHook, v1alpha1.BeforeUpgrade), one(4, reportHook, v1alpha1.AfterUpgrade))
 }
 
 // anyHooks gives the policy hooks in one seed of four. Jobs fail, hang and are lost, their CronJob is
@@ -109,7 +109,7 @@ func (w *world) createCronJob() {
 // addHooks gives the policy its hooks.
 func (w *world) addHooks() {
 	w.since["hooks"] = w.now()
-	w.editPolicy(func(spec tree) { spec["hooks"] = newHooks(w.script.HooksContinue) })
+	w.editPolicy(func(spec tree) { spec["hooks"] = w.script.newHooks() })
 }
 
 // endHookFaults has all Jobs succeed, and no failed hook hold nodes.
@@ -197,20 +197,14 @@ func (w *world) checkSet(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) {
 	others := map[string]bool{}
 	for _, uids := range []map[string]string{h.set, h.clears} {
 		for uid := range uids {
-			if uid != t.NodeUID && !w.lostTurn(uid) {
+			if uid != t.NodeUID {
 				others[uid] = true
 			}
 		}
 	}
-	if len(others)+1 > w.allowed() {
+	if len(others)+1 > w.allowed() && !w.givesUpHooks() {
 		w.broken("hook", "hook %s runs for %s while those after %d other nodes have not ended, and there are %d slots", run.Name, t.Node, len(others), w.allowed())
 	}
-}
-
-// lostTurn reports whether the turn of the node is lost, as the policy was deleted.
-func (w *world) lostTurn(uid string) bool {
-	policy := w.livePolicy()
-	return policy == nil || !slices.ContainsFunc(policy.Status.HookTurns, func(t v1alpha1.HookTurn) bool { return t.NodeUID == uid })
 }
 
 // checkClear checks that the hook clear does not run while its node is at work.

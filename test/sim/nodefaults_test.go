@@ -59,6 +59,10 @@ func (w *world) injectNode(n *node, f fault) {
 		w.loseRequest(n, f)
 	case "cordon unseen":
 		w.hideCordon(n, f)
+	case "lose order":
+		w.loseOrder(n, f)
+	case "touch reboot file", "remove reboot file":
+		w.touchRebootFile(n, f)
 	case "verb fails":
 		n.failing[verb.Verb(f.Other)] = f.Number
 	case "drain blocked":
@@ -79,6 +83,8 @@ func (w *world) injectNode(n *node, f fault) {
 		w.edit(k, func(t tree) {
 			child(t, "status")["etcdSnapshot"] = tree{"node": n.name, "path": "/forged", "digest": v1alpha1.DigestOf(digest(9)), "creationTime": w.now().UTC().Format(time.RFC3339)}
 		})
+	default:
+		w.broken("script", "there is no fault %q", f.Kind)
 	}
 }
 

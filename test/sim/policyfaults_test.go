@@ -41,7 +41,7 @@ func (w *world) newPolicy() tree {
 	}
 	w.addLeaderGate(spec)
 	if w.script.Hooks {
-		spec["hooks"] = newHooks(w.script.HooksContinue)
+		spec["hooks"] = w.script.newHooks()
 	}
 	if w.script.Automatic {
 		patch, reboot := tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}
@@ -99,10 +99,6 @@ func (w *world) injectPolicy(f fault) {
 			}
 		})
 	case "delete policy":
-		w.api.remove("admin", policyKey)
-		clear(w.hooked.set) // the turns were in its status
-		clear(w.hooked.clears)
-		w.since["no policy"], w.policyDeleted = w.now(), true
-		w.until(f, w.createPolicy)
+		w.deletePolicy(f)
 	}
 }

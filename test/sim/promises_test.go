@@ -92,6 +92,7 @@ func (w *world) checkStart(a *agentProgram, r verb.Request) {
 func (w *world) checkReboot(a *agentProgram) {
 	n := a.node
 	w.checkAbandonedReboot(a)
+	w.checkNeedsReboot(a)
 	w.checkLink(a)
 	if v := n.busy(); v != "" {
 		w.broken("promise 4", "%s reboots while %s runs", n.name, v)

@@ -94,11 +94,13 @@ func newScript(seed uint64) script {
 	s.Faults = append(s.Faults, slices.Concat(anyEdits(s), anyPolicyFaults(s), anyDecisions(s), anyConditions(s), anyRollbacks(s))...)
 	anyGates(&s)
 	anyHooks(&s)
+	anyPolicyAgain(&s)
 	anyRequests(&s)
 	anyClockSteps(&s)
 	anyDeadKubelet(&s)
-	s.Faults = append(s.Faults, slices.Concat(anyLies(s), anyTexts(s), anyDeletions(s), anySecondRequests(s), anyUnseenCordon(s))...)
+	s.Faults = append(s.Faults, slices.Concat(anyLies(s), anyTexts(s), anyDeletions(s), anySecondRequests(s), anyUnseenCordon(s), anyLostOrder(s), anyTouches(s))...)
 	anyTolerated(&s)
+	anyLostMajority(&s)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	anyPeople(&s)
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)
@@ -110,7 +112,10 @@ func newScript(seed uint64) script {
 // would hold until a person has upgraded it.
 func anyPackages(s script) (names []string) {
 	r, oneIn := rand.New(rand.NewPCG(s.Seed, 3)), 8
-	if s.Reboot {
+	switch {
+	case s.Reboot && s.has("kubelet dies"): // which the host cannot tell there
+		oneIn = 6
+	case s.Reboot:
 		oneIn = 2
 	}
 	patches := !s.Reboot || s.Automatic || s.has("request patch")
@@ -176,7 +181,7 @@ func anyMoment(r *rand.Rand, s script) (list []fault) {
 		{"clock", "clock", "hold", "recordon"},
 	} {
 		f := anyFault(r, s, 0)
-		f.Kind, f.Step, f.For = kinds[r.IntN(len(kinds))], step, time.Duration(60+r.IntN(120))*time.Second
+		f.Kind, f.Other, f.Step, f.For = kinds[r.IntN(len(kinds))], "", step, time.Duration(60+r.IntN(120))*time.Second
 		switch f.Who = s.nodes()[0]; f.Kind {
 		case "stall", "crash agent":
 			f.Who, f.After = "agent "+f.Who, true
@@ -224,7 +229,9 @@ func anyFault(r *rand.Rand, s script, at time.Duration) fault {
 	case "verb fails":
 		f.Other, f.Number = verbs[r.IntN(len(verbs))], 1+r.IntN(2)
 	case "forge snapshot":
-		f.Who = fmt.Sprintf("w%d", 1+r.IntN(max(1, s.Workers)))
+		if i := r.IntN(max(1, s.Workers)); s.Workers > 0 {
+			f.Who = fmt.Sprintf("w%d", 1+i)
+		}
 	}
 	return f
 }

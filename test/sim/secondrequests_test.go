@@ -45,6 +45,24 @@ func anySecondRequests(s script) (list []fault) {
 	return list
 }
 
+// anyLostMajority has a control plane's member of etcd fail between the last check of another one and the second
+// request for its reboot or restart, in one of two seeds with three.
+func anyLostMajority(s *script) {
+	r := rand.New(rand.NewPCG(s.Seed, 23))
+	if s.ControlPlanes != 3 || r.IntN(2) == 0 {
+		return
+	}
+	action := "reboot"
+	if s.Restart {
+		action = string(verb.Restart)
+	}
+	s.Lasts = max(s.Lasts, s.Opens+20*time.Minute)
+	s.Faults = append(s.Faults, fault{
+		At: early(r.Float64()*r.Float64(), s.Lasts/4), Kind: "request lost", Who: s.nodes()[0], Step: v1alpha1.StepLastCheck, Other: action,
+		For: 8 * time.Minute, After: r.IntN(4) == 0, // meanwhile begins with a lost majority
+	})
+}
+
 // loseRequest has the next request of an action have no effect, and something else happen. If After is set, the
 // agent does not run meanwhile.
 func (w *world) loseRequest(n *node, f fault) {

@@ -51,6 +51,7 @@ func shrink(t *testing.T, s script, failure string, tries int) script {
 		smaller := s
 		smaller.Broken = maps.Clone(s.Broken)
 		simpler(&smaller)
+		smaller.Faults = slices.DeleteFunc(slices.Clone(s.Faults), func(f fault) bool { return smaller.problem(f) != "" }) // of nodes that are left out
 		if smaller.Workers >= 0 && fails(smaller) {
 			s = smaller
 		}

@@ -83,6 +83,7 @@ func newWorld(s script, verbose bool) *world {
 		w.after(2*time.Second, "Cluster API asks", w.keepAsking)
 	}
 	w.after(time.Second, "start coordinator", func() { w.startCoordinator(0) })
+	w.checkScript()
 	for _, f := range s.Faults {
 		w.after(f.At, f.Kind, func() { w.inject(f) })
 	}

@@ -272,4 +272,13 @@ var bugs = []bug{
 	{"a kubelet is restarted of a node that was abandoned", []edit{
 		{"pkg/node/agent/act.go", "\t\tif err := a.checkAbandoned(ctx, o); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tif refused", "\t\tif refused"},
 	}},
+	{"a policy is deleted between two hooks of a turn", []edit{
+		{"manifests/admission/upgradepolicy-spec.yaml", "h.state in ['Pending', 'Running']", "h.state in ['Running']"},
+	}},
+	{"a Reboot goes by what agents have looked at before", []edit{
+		{"pkg/cluster/plan/status.go", " && p.cluster.unlooked(t) == nil && ", " && "},
+	}},
+	{"the majority of etcd is not asked for before a reboot", []edit{
+		{"pkg/node/agent/etcd.go", "if member := o.Host != nil && o.Host.OneAtATime; !member {", "if member := o.Host != nil && o.Host.OneAtATime; !member || o.Host != nil {"},
+	}},
 }

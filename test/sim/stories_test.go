@@ -69,6 +69,17 @@ func TestStories(t *testing.T) {
 			},
 			"all 5 nodes run v1.34.4",
 		},
+		// Its answer to the last check is from the future then, and a member fails before the second request.
+		"etcd is asked before a reboot though the node's clock was set back": {
+			func(s *script) {
+				s.ControlPlanes, s.Lasts = 3, time.Hour
+				s.Faults = []fault{
+					{Kind: "request lost", Step: v1alpha1.StepLastCheck, Other: "reboot", For: 6 * time.Minute},
+					{Kind: "clock", Step: v1alpha1.StepLastCheck, For: 72 * time.Second, Number: 8},
+				}
+			},
+			"all 5 nodes run v1.34.4",
+		},
 		"a worker that is replaced after the upgrade follows it": {
 			func(s *script) {
 				s.Faults = []fault{{At: 10 * time.Minute, Kind: "replace node", Who: "w1", For: 30 * time.Second}}

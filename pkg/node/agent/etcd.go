@@ -67,7 +67,7 @@ func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, notBefore 
 		// takes as long as etcdAge.
 		age = o.Now.Sub(last.FinishedAt)
 	}
-	if !seen.at.IsZero() && !seen.at.Before(notBefore) && age < etcdAge {
+	if !seen.at.IsZero() && !seen.at.Before(notBefore) && age >= 0 && age < etcdAge { // less than 0: the clock was set back since
 		return true
 	}
 	a.requestEtcd(ctx, o.Now)

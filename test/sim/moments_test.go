@@ -42,16 +42,17 @@ const leasesView = 3
 // anyTolerated has a worker fail, in one seed of twelve, that the upgrade tolerates, and the others
 // wait longer for a window than a report of the checks counts. The failed one keeps its slot, and so there are two; the
 // nodes settle for so long that not all others are done by then.
-func anyTolerated(s *script) {
+func anyTolerated(s *script) bool {
 	r := rand.New(rand.NewPCG(s.Seed, 10))
 	if s.ControlPlanes == 2 || s.Reboot || r.IntN(12) > 0 {
-		return
+		return false
 	}
 	s.Workers, s.Groups, s.Settle = max(4, s.Workers), false, 100
-	s.MaxFailures, s.Budget, s.Lasts, s.Closes = max(1, s.MaxFailures), 2, 35*time.Minute, s.Opens+time.Hour
+	s.MaxFailures, s.Budget, s.Lasts, s.Closes = max(1, s.MaxFailures), 2, 45*time.Minute, s.Opens+time.Hour
 	s.Broken[s.nodes()[s.ControlPlanes]] = imageNotReady
 	quieten(s)
 	s.Faults = append(s.Faults, fault{Kind: "freeze", Step: v1alpha1.StepRolledBack, For: time.Duration(11+r.IntN(4)) * time.Minute})
+	return true
 }
 
 // goBack returns a node to the version that it ran before an upgrade that has ended, as

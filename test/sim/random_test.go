@@ -99,11 +99,14 @@ func newScript(seed uint64) script {
 	anyClockSteps(&s)
 	anyDeadKubelet(&s)
 	s.Faults = append(s.Faults, slices.Concat(anyLies(s), anyTexts(s), anyDeletions(s), anySecondRequests(s), anyUnseenCordon(s), anyLostOrder(s), anyTouches(s))...)
-	anyTolerated(&s)
+	tolerated := anyTolerated(&s)
 	anyLostMajority(&s)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	anyPeople(&s)
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)
+	if tolerated {
+		s.Packages, s.Unmanaged = nil, nil // all workers count
+	}
 	return s
 }
 

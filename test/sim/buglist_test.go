@@ -278,6 +278,10 @@ var bugs = []bug{
 	{"a Reboot goes by what agents have looked at before", []edit{
 		{"pkg/cluster/plan/status.go", " && p.cluster.unlooked(t) == nil && ", " && "},
 	}},
+	{"an order counts whose NodeUpgrade was deleted", []edit{
+		{"pkg/node/agent/gate.go", "\t\tread, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})\n", "\t\tread, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})\n\t\tif apierrors.IsNotFound(err) {\n\t\t\treturn fleet.Hold{}, nil\n\t\t}\n"},
+		{"pkg/node/agent/loop.go", "\tcase isVerb:\n\t\treturn entry.NeedsNoState\n", "\tcase apierrors.IsNotFound(err):\n\t\treturn true\n\tcase isVerb:\n\t\treturn entry.NeedsNoState\n"},
+	}},
 	{"the majority of etcd is not asked for before a reboot", []edit{
 		{"pkg/node/agent/etcd.go", "if member := o.Host != nil && o.Host.OneAtATime; !member {", "if member := o.Host != nil && o.Host.OneAtATime; !member || o.Host != nil {"},
 	}},

@@ -278,6 +278,11 @@ var bugs = []bug{
 	{"a Reboot goes by what agents have looked at before", []edit{
 		{"pkg/cluster/plan/status.go", " && p.cluster.unlooked(t) == nil && ", " && "},
 	}},
+	{"the age of a gate's answer is told by the wall clock", []edit{
+		{"pkg/cluster/gate/keeper.go", "\tif byWall < 0 {\n\t\treturn byWall\n\t}\n\treturn max(byWall, now.Sub(one.at))", "\treturn byWall"},
+		{"pkg/cluster/gate/keeper.go", "if one.status == nil || one.age(now) < 0 {", "if one.status == nil {"},
+		{"pkg/cluster/gate/keeper.go", "\tcase age < 0:\n", "\tcase age < 0 && one.status == nil:\n"},
+	}},
 	{"an order counts whose NodeUpgrade was deleted", []edit{
 		{"pkg/node/agent/gate.go", "\t\tread, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})\n", "\t\tread, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})\n\t\tif apierrors.IsNotFound(err) {\n\t\t\treturn fleet.Hold{}, nil\n\t\t}\n"},
 		{"pkg/node/agent/loop.go", "\tcase isVerb:\n\t\treturn entry.NeedsNoState\n", "\tcase apierrors.IsNotFound(err):\n\t\treturn true\n\tcase isVerb:\n\t\treturn entry.NeedsNoState\n"},

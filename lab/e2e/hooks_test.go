@@ -32,6 +32,24 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
 ---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: hooks-backup}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: ""
+  hostPath: {path: /var/backups/hooks, type: DirectoryOrCreate}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: backup, namespace: kubectl-upgrade-hooks}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: ""
+  volumeName: hooks-backup
+  resources: {requests: {storage: 1Gi}}
+---
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db, namespace: shop}
@@ -176,7 +194,7 @@ func readRecipes(t *testing.T, root string) recipes {
 	return list
 }
 
-// withBackupFolder gives the recipe a folder of the control plane's node.
+// withBackupFolder gives the recipe a folder of the control plane's node, by a claim: the namespace allows no hostPath.
 func withBackupFolder(t *testing.T, text string) string {
 	t.Helper()
 	var from batchv1.CronJob
@@ -184,9 +202,8 @@ func withBackupFolder(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	pod := &from.Spec.JobTemplate.Spec.Template.Spec
-	create := corev1.HostPathDirectoryOrCreate
 	pod.NodeSelector = map[string]string{"node-role.kubernetes.io/control-plane": ""}
-	pod.Volumes = []corev1.Volume{{Name: "backup", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/backups/hooks", Type: &create}}}}
+	pod.Volumes = []corev1.Volume{{Name: "backup", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backup"}}}}
 	pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "backup", MountPath: "/backup"}}
 	data, err := yaml.Marshal(from)
 	if err != nil {

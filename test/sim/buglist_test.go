@@ -54,7 +54,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/filters_cluster.go", "case s.failed != nil:", "case s.failed != nil && s.failed.Name == \"\":"},
 	}},
 	{"the agent's gate does not read windows", []edit{
-		{"pkg/node/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
+		{"pkg/node/agent/gate.go", "return rules.Window(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return rules.Window(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
 	}},
 	{"kubeadm runs ahead of a node's turn outside windows", []edit{
 		{"pkg/node/machine/kubeadm.go", "\tif o.Gate.Holds() {\n", "\tif o.Gate.Holds() && o.Gate.Reason == \"\" {\n"},
@@ -65,7 +65,7 @@ var bugs = []bug{
 		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },", ""},
 	}},
 	{"a lost slot is restored without reading live", []edit{
-		{"pkg/cluster/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && plan.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
+		{"pkg/cluster/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && rules.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
 	}},
 	{"two control planes use two slots", []edit{
 		{"pkg/cluster/plan/allocation.go", "return !n.oneAtATime() || name == fleet.ControlPlaneSlot }", "return true }"},
@@ -104,7 +104,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/windows.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
 	}},
 	{"a node on hold begins", []edit{
-		{"pkg/node/agent/gate.go", "\treturn plan.HoldLabelGate(node.Labels), nil\n}", "\treturn plan.HoldLabelGate(node.Annotations), nil\n}"},
+		{"pkg/node/agent/gate.go", "\treturn rules.Label(node.Labels), nil\n}", "\treturn rules.Label(node.Annotations), nil\n}"},
 		{"pkg/cluster/plan/filters_people.go", "if !n.onHold {", "if n.Name != \"\" {"},
 	}},
 	{"an upgrade begins unapproved", []edit{

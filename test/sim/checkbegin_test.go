@@ -6,7 +6,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // checkBegin checks what an agent begins: window, slot, and which other nodes are out of

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // What people hold does not begin: by suspend, the hold label, an approval that is missing,
@@ -67,7 +67,7 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkSoaked(a)
 	w.checkHooks(a)
 	u := w.upgradeOf(a)
-	if u != nil && u.Status.Outcome != "" && n.controlPlane && plan.TypeOf(u) != v1alpha1.TypeRollback { // kubelets only
+	if u != nil && u.Status.Outcome != "" && n.controlPlane && rules.TypeOf(u) != v1alpha1.TypeRollback { // kubelets only
 		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)
 	}
 	// An upgrade that the coordinator created has the policy's strategy, which asks for none.

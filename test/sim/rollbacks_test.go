@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // anyRollbacks returns Rollbacks that people ask for, in one seed of five: of all nodes or of one,
@@ -93,7 +93,7 @@ func (w *world) checkTaken(a *agentProgram) {
 // isOnHold reports whether the Node has the hold label.
 func (w *world) isOnHold(n *node) bool {
 	object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})
-	return object != nil && plan.HoldLabelGate(object.Labels).Holds()
+	return object != nil && rules.Label(object.Labels).Holds()
 }
 
 // isTakenBack reports whether a version was taken back: a node that is behind it waits until a person

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // Reasons of events that are not reasons to wait.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // writers is how many NodeUpgrades are written at a time, but by Steps.

@@ -14,8 +14,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // keepSlots carries out the slot plan. Slots are rebuilt before missing ones are
@@ -62,7 +63,7 @@ func (c *Coordinator) restoreSlot(ctx context.Context, lost plan.LostSlot) error
 	}
 	if lost.Instead != (fleet.Owner{}) {
 		u, mark, err := c.signsOf(ctx, lost.Instead)
-		if err != nil || u != nil && plan.UsesSlot(u, mark, lost.Name) {
+		if err != nil || u != nil && rules.UsesSlot(u, mark, lost.Name) {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (c *Coordinator) restoreSlot(ctx context.Context, lost plan.LostSlot) error
 // tookSlot reports whether the node has taken the slot, according to its live marks and steps.
 func (c *Coordinator) tookSlot(ctx context.Context, name string, owner fleet.Owner) (bool, error) {
 	u, mark, err := c.signsOf(ctx, owner)
-	return u != nil && u.Spec.Slot == name && plan.TookSlot(u, mark), err
+	return u != nil && u.Spec.Slot == name && rules.TookSlot(u, mark), err
 }
 
 // giveBack frees a slot whose holder has not taken it. It reads the live objects first, because
@@ -93,7 +94,7 @@ func (c *Coordinator) giveBack(ctx context.Context, held fleet.Slot) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading NodeInventory %s before slot %s is given back: %w", held.Holder.Node, held.Name, err)
 	}
-	if plan.MayKeepSlot(u, err == nil, mark, held.Name) {
+	if rules.MayKeepSlot(u, err == nil, mark, held.Name) {
 		return nil
 	}
 	c.log.Warn("a slot is given back, as its Lease names a node that has not taken it", "slot", held.Name, "node", held.Holder.Node)

@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -25,7 +26,7 @@ const (
 func (s *scrape) upgrades() {
 	for _, u := range s.unfinished() {
 		reason, _ := u.Status.Explain()
-		s.set(upgradeInfo, 1, u.Name, string(plan.TypeOf(&u)), s.version(u.Status.FromVersion), u.Spec.Version, string(reason))
+		s.set(upgradeInfo, 1, u.Name, string(rules.TypeOf(&u)), s.version(u.Status.FromVersion), u.Spec.Version, string(reason))
 		s.at(upgradeCreated, &u.CreationTimestamp.Time, u.Name)
 		if u.Status.TriggerTime != nil {
 			s.at(upgradeTriggered, &u.Status.TriggerTime.Time, u.Name)
@@ -76,7 +77,7 @@ func (s *scrape) windowsPassed(u *v1alpha1.ClusterUpgrade) int {
 		if n.plan.Decision != plan.Wait {
 			continue
 		}
-		openings, err := schedule.Next(s.Snapshot.Schedules, n.Labels, plan.TypeOf(u), u.CreationTimestamp.Time, maxWindows)
+		openings, err := schedule.Next(s.Snapshot.Schedules, n.Labels, rules.TypeOf(u), u.CreationTimestamp.Time, maxWindows)
 		if err != nil {
 			return 0
 		}

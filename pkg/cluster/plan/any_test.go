@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -81,7 +82,7 @@ func (c *planChecker) outOfService(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrad
 			return true
 		}
 	}
-	leftOut := c.skipped(n) || nodeUpgrade.Status.LacksImage() && plan.TypeOf(c.upgrade()) != v1alpha1.TypeReboot
+	leftOut := c.skipped(n) || nodeUpgrade.Status.LacksImage() && rules.TypeOf(c.upgrade()) != v1alpha1.TypeReboot
 	return !n.Ready && !leftOut || n.SlotAnnotation != "" && n.SlotAnnotation == nodeUpgrade.Spec.Slot
 }
 
@@ -177,7 +178,7 @@ func (c *planChecker) checkRelease(planned plan.NodePlan) {
 		if planned.Slot != fleet.ControlPlaneSlot {
 			c.Fatalf("promise 1: control plane %s has %s", n.Name, planned.Slot)
 		}
-		if hold := plan.EtcdGate(c.s.Etcd, 0, n.Name); hold.Reason != "" {
+		if hold := rules.Etcd(c.s.Etcd, 0, n.Name); hold.Reason != "" {
 			c.Fatalf("promise 1: %s: %s", n.Name, hold.Message)
 		}
 	}
@@ -187,7 +188,7 @@ func (c *planChecker) checkRelease(planned plan.NodePlan) {
 		c.Fatalf("%s begins, and its spec has no expectedSeconds", n.Name)
 	}
 	// The agent asks the same gate: planner and agent must agree about the same moment.
-	if hold := plan.Gate(u, planned.Spec.Type, c.s.Schedules, n.Labels, c.now, time.Duration(*planned.Spec.ExpectedSeconds)*time.Second); hold.Reason != "" {
+	if hold := rules.Window(u, planned.Spec.Type, c.s.Schedules, n.Labels, c.now, time.Duration(*planned.Spec.ExpectedSeconds)*time.Second); hold.Reason != "" {
 		c.Fatalf("promise 2: %s begins while the gate is closed: %s: %s", n.Name, hold.Reason, hold.Message)
 	}
 	c.checkPreflight(n, planned)

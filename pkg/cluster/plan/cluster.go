@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // cluster is the cluster as it was read, and the target upgrade. It is immutable once
@@ -38,7 +39,7 @@ type cluster struct {
 	hooks            *hooks // nil: there are none
 	webhooks         webhooks
 	checks           checks
-	windows          *windows
+	windows          *rules.Windows
 	durations        *durations
 	// brief makes filters return only a reason where the message is expensive to
 	// compute.
@@ -57,7 +58,7 @@ func newCluster(r *reading, t *target) *cluster {
 		upgrade, strategy = t.ClusterUpgrade, t.strategy
 	}
 	c.groups = newGroups(strategy)
-	c.windows = newWindows(upgrade, r.snapshot.Schedules)
+	c.windows = rules.NewWindows(upgrade, r.snapshot.Schedules)
 	c.placeNodes(strategy)
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
@@ -84,7 +85,7 @@ func (c *cluster) placeNodes(strategy v1alpha1.Strategy) {
 			c.total++
 		}
 		if c.target != nil && n.concerned && !n.upToDate {
-			n.class = c.windows.classOf(n.Labels, c.target.typeFor(n))
+			n.class = c.windows.ClassOf(n.Labels, c.target.typeFor(n))
 		}
 	}
 	for i, g := range strategy.Groups {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -70,7 +71,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 	if wanted == nil {
 		return nil, fleet.Hold{}
 	}
-	if ByRequest(c.reading.snapshot.Policy) {
+	if rules.ByRequest(c.reading.snapshot.Policy) {
 		return nil, fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: "no automatic patch is created: Cluster API decides on versions here (versionsFrom of the UpgradePolicy)"}
 	}
 	oldest, newest, problem := c.running()
@@ -286,17 +287,17 @@ func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgra
 	notice := seconds(wanted.NoticeSeconds)
 	start := c.now.Add(notice)
 	u := newAutomatic("reboot-"+start.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
-	windows := newWindows(u, c.reading.snapshot.Schedules)
+	windows := rules.NewWindows(u, c.reading.snapshot.Schedules)
 	for _, n := range c.nodes {
 		if !c.asksForReboot(n) {
 			continue
 		}
-		class := windows.classOf(n.Labels, v1alpha1.TypeReboot)
-		available := windows.lookup(class, start)
-		if changes := available.changes(); changes != nil {
+		class := windows.ClassOf(n.Labels, v1alpha1.TypeReboot)
+		available := windows.Lookup(class, start)
+		if changes := available.Changes(); changes != nil {
 			wake.at(new(changes.Add(-notice)))
 		}
-		if !available.hold.Holds() && available.fits(start, c.expected(n, nodePart(n.ControlPlane))) {
+		if !available.Hold.Holds() && available.Fits(start, c.expected(n, nodePart(n.ControlPlane))) {
 			if create, hold = c.unlessTooSoon(u, wanted, wake); create != nil && upgradeNamed(c.reading.snapshot.Upgrades, u.Name) != nil {
 				nextDay := start.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 				wake.at(new(c.now.Add(nextDay.Sub(start))))
@@ -334,7 +335,7 @@ func (c *cluster) unlessTooSoon(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.Aut
 
 // tooSoon holds an automatic upgrade that was created before the last one ended, and is not triggered.
 func tooSoon(r *reading, t *target) fleet.Hold {
-	kind := TypeOf(t.ClusterUpgrade)
+	kind := rules.TypeOf(t.ClusterUpgrade)
 	wanted := r.automaticSpec(kind)
 	if wanted == nil || !isAutomatic(kind, t.Annotations[v1alpha1.CreatedByAnnotation], t.Name, t.Spec.Version) {
 		return fleet.Hold{}

@@ -116,6 +116,3 @@ var filters = []filter{
 	// Last: a gate is shown to nodes that wait for nothing else.
 	{all: gateClosed, withdraws: true, question: newQuestion("are its gates open?", v1alpha1.ReasonExternalGateClosed, v1alpha1.ReasonExternalGateUnknown, v1alpha1.ReasonNotSoaked)},
 }
-
-// upgradeFilters are the holds that people put on a whole upgrade, in any order.
-var upgradeFilters = []upgradeFilter{suspended, notStarted, notApproved}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // nodeFailed holds every node after another one has failed, or until one that failed
@@ -114,7 +114,7 @@ func (n *node) mayReboot() bool {
 
 // otherManager holds every node while another program may reboot managed nodes.
 func otherManager(c *cluster, n *node) fleet.Hold {
-	hold := ManagerGate(c.reading.snapshot.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
+	hold := rules.OtherManager(c.reading.snapshot.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
 	hold.Stays = hold.Stays || hold.Holds() && c.lockOverdue()
 	return hold
 }
@@ -126,29 +126,8 @@ const lockLimit = time.Hour
 // lockOverdue reports whether a lock of kured has been held for too long.
 func (c *cluster) lockOverdue() bool {
 	return slices.ContainsFunc(c.reading.snapshot.RebootManagers, func(m fleet.RebootManager) bool {
-		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !ignored(m, c.target.Spec)
+		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !rules.Ignored(m, c.target.Spec)
 	})
-}
-
-// ManagerGate holds a node while another program may reboot nodes, unless the check that
-// finds it is ignored. A worker does not wait for kured's lock if all holders are nodes
-// that left reports to be left to other programs: they use up the budget instead. The
-// agent calls ManagerGate again with what it reads itself.
-func ManagerGate(found []fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec, controlPlane bool, left func(node string) bool) fleet.Hold {
-	for _, manager := range found {
-		if !ignored(manager, spec) && (controlPlane || !leftToOthers(manager, left)) {
-			return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message, Stays: !manager.Passes}
-		}
-	}
-	return fleet.Hold{}
-}
-
-func ignored(manager fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec) bool {
-	return spec.Ignores(preflight.ManagerCheck(manager.Name))
-}
-
-func leftToOthers(manager fleet.RebootManager, left func(node string) bool) bool {
-	return len(manager.Nodes) > 0 && !slices.ContainsFunc(manager.Nodes, func(name string) bool { return !left(name) })
 }
 
 // leaves reports whether the node of that name is left to other programs: it exists, is
@@ -162,7 +141,7 @@ func (c *cluster) leaves(name string) bool {
 // them out of service, or is about to.
 func (c *cluster) rebootedByOthers() (nodes []string) {
 	for _, manager := range c.reading.snapshot.RebootManagers {
-		if c.target != nil && !ignored(manager, c.target.Spec) && leftToOthers(manager, c.leaves) {
+		if c.target != nil && !rules.Ignored(manager, c.target.Spec) && rules.LeftToOthers(manager, c.leaves) {
 			nodes = append(nodes, manager.Nodes...)
 		}
 	}

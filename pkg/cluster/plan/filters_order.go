@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -160,7 +160,7 @@ func apiServerTooOld(s *survey, n *node) fleet.Hold {
 // With two members a person may ignore the check; the API is then unavailable
 // meanwhile.
 func etcdQuorum(c *cluster, n *node) fleet.Hold {
-	if !n.oneAtATime() || c.target.Spec.Ignores(preflight.EtcdQuorum) {
+	if !n.oneAtATime() || c.target.Spec.Ignores(rules.EtcdQuorum) {
 		return fleet.Hold{}
 	}
 	pods := c.etcd
@@ -173,30 +173,7 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 			members++
 		}
 	}
-	return EtcdGate(pods, members, n.Name)
-}
-
-// EtcdGate holds the node if, without it, fewer ready members than a majority would be
-// left. members is the expected number, if that is larger than len(etcd). A single
-// member is allowed: the API is then unavailable as long as its node is. The agent
-// calls it again with what it reads itself.
-func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
-	members = max(members, len(etcd))
-	others := 0
-	for _, pod := range etcd {
-		if pod.Ready && pod.Node != node {
-			others++
-		}
-	}
-	majority := fleet.Majority(members)
-	if len(etcd) == 0 || members == 1 || others >= majority {
-		return fleet.Hold{}
-	}
-	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)
-	if members == 2 {
-		message += "; add a third control-plane node"
-	}
-	return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
+	return rules.Etcd(pods, members, n.Name)
 }
 
 // Where Cluster API decides on versions, it asks for one node after another: its order replaces
@@ -204,26 +181,6 @@ func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
 // turn, so that its kubelet may be newer than the other control planes' apiservers, but not than
 // its own. Cluster API has changed kubeadm's configuration of the cluster before, so that no node
 // runs `kubeadm upgrade apply`.
-
-// ByRequest reports whether Cluster API decides which nodes begin an upgrade to a version. The policy
-// may be nil.
-func ByRequest(policy *v1alpha1.UpgradePolicy) bool {
-	return policy != nil && policy.Spec.VersionsFrom == v1alpha1.VersionsFromClusterAPI
-}
-
-// RequestGate holds a node that Cluster API does not ask for, where it decides. The agent calls it again
-// with what it reads itself.
-func RequestGate(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec, kind v1alpha1.UpgradeType, node, uid string) fleet.Hold {
-	if !ByRequest(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
-		return fleet.Hold{}
-	}
-	return notRequestedHold
-}
-
-// notRequestedHold is the hold of a node that Cluster API does not ask for.
-var notRequestedHold = fleet.Hold{
-	Reason: v1alpha1.ReasonNotRequested, Message: "Cluster API decides on versions here (versionsFrom of the UpgradePolicy), and has not asked for this node",
-}
 
 // requests reports whether the node may begin as far as Cluster API decides that.
 func (t *target) requests(n *node) bool {
@@ -236,7 +193,7 @@ func notRequested(c *cluster, n *node) fleet.Hold { return c.target.requestHold(
 func (t *target) requestHold(n *node) fleet.Hold {
 	switch {
 	case !t.requests(n):
-		return notRequestedHold
+		return rules.NotRequested
 	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited):
 		message := fmt.Sprintf("Cluster API is to bring this control plane to %s, which reboots it: out of service before that, its machine might be replaced", t.awaited)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: message}
@@ -248,12 +205,12 @@ func (t *target) requestHold(n *node) fleet.Hold {
 // needs no request itself. A control plane that KubeadmControlPlane finds to be outdated and not healthy is
 // deleted without a question (Cluster API 1.14, kubeadmcontrolplane/scale.go).
 func (r *reading) awaited(t *target) (to version.Version) {
-	if !t.kubeletsOnly() || !ByRequest(r.snapshot.Policy) {
+	if !t.kubeletsOnly() || !rules.ByRequest(r.snapshot.Policy) {
 		return to
 	}
 	for i := range r.snapshot.Upgrades {
 		u := &r.snapshot.Upgrades[i]
-		if v := parsed(u.Spec.Version); known(v) && u.Status.Outcome == "" && u.DeletionTimestamp == nil && TypeOf(u) != v1alpha1.TypeRollback && to.Less(v) {
+		if v := parsed(u.Spec.Version); known(v) && u.Status.Outcome == "" && u.DeletionTimestamp == nil && rules.TypeOf(u) != v1alpha1.TypeRollback && to.Less(v) {
 			to = v
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // TestIgnoreWindowsEndsWithUpgrade checks that spec.ignoreWindows does not apply to a node
@@ -15,11 +15,11 @@ import (
 func TestIgnoreWindowsEndsWithUpgrade(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
-	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != "" {
+	if hold := rules.Window(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != "" {
 		t.Errorf("while the upgrade runs the gate is closed: %s: %s", hold.Reason, hold.Message)
 	}
 	u.Status.Outcome = v1alpha1.OutcomeSucceeded
-	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != v1alpha1.ReasonWindowClosed {
+	if hold := rules.Window(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != v1alpha1.ReasonWindowClosed {
 		t.Errorf("after the upgrade ended: got %q: %s", hold.Reason, hold.Message)
 	}
 }
@@ -49,7 +49,7 @@ func TestGateDependsOnTypeForNode(t *testing.T) {
 		{"", v1alpha1.TypePatch, v1alpha1.ReasonExcluded},
 		{"", v1alpha1.TypeMinor, v1alpha1.ReasonExcluded},
 	} {
-		if hold := plan.Gate(u, test.kind, without(test.excluded), nil, now, 0); hold.Reason != test.want {
+		if hold := rules.Window(u, test.kind, without(test.excluded), nil, now, 0); hold.Reason != test.want {
 			t.Errorf("type %q, %s excluded: got %q, want %q", test.kind, test.excluded, hold.Reason, test.want)
 		}
 	}

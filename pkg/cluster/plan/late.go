@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -50,7 +51,7 @@ func (r *reading) takingBack(u *v1alpha1.ClusterUpgrade) *target {
 	back.Spec.Type, back.Status.Type = v1alpha1.TypeRollback, v1alpha1.TypeRollback
 	t := r.newTarget(back)
 	t.forLateNodes, t.taken = true, taken
-	windows := newWindows(back, r.snapshot.Schedules)
+	windows := rules.NewWindows(back, r.snapshot.Schedules)
 	if !slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isBehind(r, n, windows) && !t.isStuck(n, r.now) }) {
 		return nil
 	}
@@ -64,7 +65,7 @@ func (r *reading) passedBy(late *target) (names []string) {
 		if !n.ControlPlane || n.busy() || !late.concerns(n) || late.upToDate(n) {
 			continue
 		}
-		windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
+		windows := rules.NewWindows(late.ClusterUpgrade, r.snapshot.Schedules)
 		if late.isStuck(n, r.now) || !late.isBehind(r, n, windows) || r.noneOfItsOwn(late).NeedsPerson() {
 			names = append(names, n.Name)
 		}
@@ -82,12 +83,12 @@ func (t *target) hasWork(r *reading) bool {
 	if t.takenBackBy != nil || r.snapshot.Policy.Blocked(t.Spec.Version) != nil {
 		return false
 	}
-	windows := newWindows(t.ClusterUpgrade, r.snapshot.Schedules)
+	windows := rules.NewWindows(t.ClusterUpgrade, r.snapshot.Schedules)
 	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return (!n.ControlPlane || t.back) && t.isBehind(r, n, windows) })
 }
 
 // isBehind reports whether the late node is not up to date and may be upgraded at some time.
-func (t *target) isBehind(r *reading, n *node, windows *windows) bool {
+func (t *target) isBehind(r *reading, n *node, windows *rules.Windows) bool {
 	return t.concerns(n) && !t.upToDate(n) && !never(t.mayGo(n, windows, r.now))
 }
 
@@ -113,7 +114,7 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 // succeed would be created again and again; one that did not succeed is retried by a person.
 func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
 	if late.byRequest {
-		return notRequestedHold
+		return rules.NotRequested
 	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
 		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
@@ -166,7 +167,7 @@ func (r *reading) upgradeOfControlPlanes(q queue, wake *wakeTime) *v1alpha1.Clus
 	bringing := slices.DeleteFunc(slices.Clone(q.targets), func(t *target) bool {
 		return t.back || t.to.Less(late.to) || t.to != late.to && (q.noneCanProceed || t.cannotProceed(r, wake))
 	})
-	windows := newWindows(late.ClusterUpgrade, r.snapshot.Schedules)
+	windows := rules.NewWindows(late.ClusterUpgrade, r.snapshot.Schedules)
 	if !slices.ContainsFunc(r.nodes, func(n *node) bool {
 		return n.labelled && (n.Ready || late.isStuck(n, r.now)) && late.isBehind(r, n, windows) &&
 			!slices.ContainsFunc(bringing, func(t *target) bool { return t.concerns(n) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -40,9 +41,9 @@ type node struct {
 	runs       versions
 
 	nodeState
-	place int    // in upgrade order
-	group int    // in cluster.groups
-	class *class // of nodes with the same windows; nil: it needs none
+	place int          // in upgrade order
+	group int          // in cluster.groups
+	class *rules.Class // of nodes with the same windows; nil: it needs none
 }
 
 // versions are the versions that a node runs and has on disk. The zero version means
@@ -105,7 +106,7 @@ func (n *node) marked() bool {
 
 // mayKeep is MayKeepSlot, for a slot that a Lease says the node holds.
 func (n *node) mayKeep(slot string) bool {
-	return MayKeepSlot(n.stored, n.facts != nil, n.SlotAnnotation, slot)
+	return rules.MayKeepSlot(n.stored, n.facts != nil, n.SlotAnnotation, slot)
 }
 
 // holdsLease reports whether the node has taken its slot, according to the Lease.
@@ -192,7 +193,7 @@ func (t *target) stateOf(n *node) nodeState {
 		return nodeState{concerned: t.concerns(n)}
 	}
 	s := nodeState{
-		concerned: t.concerns(n), onHold: HoldLabelGate(n.Labels).Holds(),
+		concerned: t.concerns(n), onHold: rules.Label(n.Labels).Holds(),
 		kubeadmDone: t.kubeadmDone(n), upToDate: !t.stalled() && t.upToDate(n),
 	}
 	s.open = s.concerned && !s.upToDate && !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -332,7 +333,7 @@ func (c *chaos) gateReason(p plan.Plan) v1alpha1.Reason {
 		return ""
 	}
 	u := c.upgrade(p.Upgrade)
-	return plan.Gate(u, plan.TypeOf(u), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
+	return rules.Window(u, rules.TypeOf(u), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
 }
 
 func (c *chaos) checkVersions(t *rapid.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // queue is the upgrades that have not ended.
@@ -182,7 +183,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	if trial.cannotSoak(r) || noNode(r, trial).Holds() {
 		return true
 	}
-	windows := newWindows(trial.ClusterUpgrade, r.snapshot.Schedules)
+	windows := rules.NewWindows(trial.ClusterUpgrade, r.snapshot.Schedules)
 	remaining := trial.remaining(r)
 	heldUp := trial.isHeldUp(r, begun)
 	for _, n := range remaining {
@@ -197,14 +198,14 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 }
 
 // mayGo returns the hold that people, or Cluster API, put on the node now.
-func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
-	if hold := HoldLabelGate(n.Labels); hold.Holds() {
+func (t *target) mayGo(n *node, w *rules.Windows, now time.Time) fleet.Hold {
+	if hold := rules.Label(n.Labels); hold.Holds() {
 		return hold
 	}
 	if hold := t.requestHold(n); hold.Holds() {
 		return hold
 	}
-	return w.lookup(w.classOf(n.Labels, t.typeFor(n)), now).hold
+	return w.Lookup(w.ClassOf(n.Labels, t.typeFor(n)), now).Hold
 }
 
 // never reports whether a node with that hold may never be upgraded: it is on hold, Cluster API may not
@@ -271,14 +272,14 @@ func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
 func (r *reading) newerThan(t *target) (list []*v1alpha1.ClusterUpgrade) {
 	note := func(u *v1alpha1.ClusterUpgrade) {
 		to, asked := parsed(u.Spec.Version), !t.back || t.CreationTimestamp.Before(&u.CreationTimestamp)
-		if known(to) && t.to.Less(to) && TypeOf(u) != v1alpha1.TypeRollback && asked {
+		if known(to) && t.to.Less(to) && rules.TypeOf(u) != v1alpha1.TypeRollback && asked {
 			list = append(list, u)
 		}
 	}
 	for i := range r.snapshot.Upgrades {
 		note(&r.snapshot.Upgrades[i])
 	}
-	if u := FollowedUpgrade(r.snapshot.Policy); u != nil && !slices.ContainsFunc(r.snapshot.Upgrades, func(one v1alpha1.ClusterUpgrade) bool { return one.UID == u.UID }) {
+	if u := rules.FollowedUpgrade(r.snapshot.Policy); u != nil && !slices.ContainsFunc(r.snapshot.Upgrades, func(one v1alpha1.ClusterUpgrade) bool { return one.UID == u.UID }) {
 		note(u)
 	}
 	return list
@@ -326,7 +327,7 @@ func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 
 func (e ended) hold() fleet.Hold {
 	message := fmt.Sprintf("upgrade %s brings %s, which is newer", e.newer.Name, e.newer.Spec.Version)
-	if TypeOf(e.newer) == v1alpha1.TypeRollback {
+	if rules.TypeOf(e.newer) == v1alpha1.TypeRollback {
 		return takenBackHold(e.newer, e.Spec.Version)
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonSuperseded, Message: message}

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -62,7 +62,7 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 	}
 	n.ControlPlane = n.facts.OnControlPlane(n.ControlPlane)
 	n.stored, n.spec, n.status, n.abandoned = u, &u.Spec, &u.Status, u.Abandoned
-	n.tookSlot = TookSlot(u, n.SlotAnnotation)
+	n.tookSlot = rules.TookSlot(u, n.SlotAnnotation)
 	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
 	n.readStatus(versions)
 }
@@ -152,30 +152,6 @@ func (r *reading) policyVersion() version.Version {
 	return parsed(r.snapshot.Policy.Status.Version)
 }
 
-// observed is the hold of every node while the policy's mode is Observe.
-var observed = fleet.Hold{
-	Reason:  v1alpha1.ReasonObserved,
-	Message: "the cluster is only observed: nothing on any node is changed until spec.mode of UpgradePolicy cluster is Manage",
-}
-
-// missing is the hold of every node while there is no policy. A policy that is deleted
-// was not replaced by one that says Observe: nodes that are managed stay managed.
-var missing = fleet.Hold{
-	Reason:  v1alpha1.ReasonPolicyMissing,
-	Message: "there is no UpgradePolicy cluster: nothing begins on any node, and no node is given back, until an administrator creates it",
-}
-
-// PolicyGate returns why the policy, nil if there is none, allows no change of any node.
-func PolicyGate(policy *v1alpha1.UpgradePolicy) fleet.Hold {
-	switch {
-	case policy == nil:
-		return missing
-	case policy.Observes():
-		return observed
-	}
-	return fleet.Hold{}
-}
-
 // untouched reports whether the policy allows no change of any node.
 func (r *reading) untouched() bool {
 	return r.policyHold.Reason == v1alpha1.ReasonObserved || r.policyHold.Reason == v1alpha1.ReasonPolicyMissing
@@ -184,7 +160,7 @@ func (r *reading) untouched() bool {
 // managed returns the policy's nodeSelector. An invalid one matches every node, and
 // policyHold keeps all of them from beginning.
 func (r *reading) managed() labels.Selector {
-	r.policyHold = PolicyGate(r.snapshot.Policy)
+	r.policyHold = rules.Policy(r.snapshot.Policy)
 	selector, err := readSelector(r.policySpec().NodeSelector)
 	if err != nil {
 		r.policyHold = fleet.Hold{Reason: v1alpha1.ReasonPolicyInvalid, Message: "UpgradePolicy cluster: nodeSelector: " + err.Error()}
@@ -193,18 +169,10 @@ func (r *reading) managed() labels.Selector {
 	return selector
 }
 
-// readSelector returns a selector ready to be matched. Nil matches everything.
-func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
-	if s == nil {
-		return labels.Everything(), nil
-	}
-	return s.AsSelector()
-}
-
 // followed returns the upgrade to whose version nodes that join late or return are
 // brought: the one that set the policy's version. Nil: there is none.
 func (r *reading) followed() *v1alpha1.ClusterUpgrade {
-	u := FollowedUpgrade(r.snapshot.Policy)
+	u := rules.FollowedUpgrade(r.snapshot.Policy)
 	for i := range r.snapshot.Upgrades {
 		if u != nil && r.snapshot.Upgrades[i].UID == u.UID {
 			found := r.snapshot.Upgrades[i].DeepCopy()
@@ -212,35 +180,16 @@ func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 			u = found
 		}
 	}
-	if u != nil && TypeOf(u) == v1alpha1.TypeRollback { // takingBack says when they are
+	if u != nil && rules.TypeOf(u) == v1alpha1.TypeRollback { // takingBack says when they are
 		u.Spec.Type, u.Status.Type = "", v1alpha1.TypePatch
 	}
 	return u
 }
 
-// FollowedUpgrade returns the upgrade to whose version late and returning nodes are
-// brought, as the policy's status describes it, for when its ClusterUpgrade is deleted.
-// Nil: there is none.
-func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
-	if policy == nil || policy.Status.Version == "" || policy.Status.Upgrade == nil {
-		return nil
+// readSelector returns a selector ready to be matched. Nil matches everything.
+func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return labels.Everything(), nil
 	}
-	status := policy.Status
-	u := &v1alpha1.ClusterUpgrade{
-		ObjectMeta: metav1.ObjectMeta{Name: status.Upgrade.Name, UID: types.UID(status.Upgrade.UID)},
-		// It succeeded, so that it was approved if that was required.
-		Spec: v1alpha1.ClusterUpgradeSpec{Version: status.Version, Approved: v1alpha1.Approved{Upgrade: true}},
-		Status: v1alpha1.ClusterUpgradeStatus{
-			Type: v1alpha1.TypePatch, Images: status.Images, Outcome: v1alpha1.OutcomeSucceeded,
-		},
-	}
-	for i := range status.Ran {
-		if status.Ran[i].Upgrade == *status.Upgrade {
-			u.Status.CompletionTime = status.Ran[i].SinceTime // if it is known
-		}
-	}
-	if slices.ContainsFunc(status.TakenBack, func(taken v1alpha1.TakenBackVersion) bool { return taken.Upgrade == *status.Upgrade }) {
-		u.Spec.Type, u.Status.Type = v1alpha1.TypeRollback, v1alpha1.TypeRollback
-	}
-	return u
+	return s.AsSelector()
 }

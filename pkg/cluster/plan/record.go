@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // The limits of one piece of a record. The API limits the number of nodes and steps;
@@ -90,7 +91,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 			Name: recordName(u, number), Labels: map[string]string{v1alpha1.UpgradeUIDLabel: string(u.UID)},
 		},
 		UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
+			Upgrade: u.Reference(), Type: rules.TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
 			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By, RequestReason: u.Spec.Reason,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,

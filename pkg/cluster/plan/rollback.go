@@ -9,6 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -30,11 +31,11 @@ func (t *target) mayFollow(v version.Version) bool { return !t.to.Less(v) || t.i
 func (r *reading) takenBackBy(t *target) *v1alpha1.ClusterUpgrade {
 	for i := range r.snapshot.Upgrades {
 		u := &r.snapshot.Upgrades[i]
-		if TypeOf(u) != v1alpha1.TypeRollback || u.Status.Outcome != "" || u.DeletionTimestamp != nil || u.CreationTimestamp.Before(&t.CreationTimestamp) {
+		if rules.TypeOf(u) != v1alpha1.TypeRollback || u.Status.Outcome != "" || u.DeletionTimestamp != nil || u.CreationTimestamp.Before(&t.CreationTimestamp) {
 			continue
 		}
 		back := target{back: true, to: parsed(u.Spec.Version)}
-		if !t.back && back.isTakenBack(t.to) && !upgradeHold(u, r.now).Holds() {
+		if !t.back && back.isTakenBack(t.to) && !rules.Upgrade(u, r.now).Holds() {
 			return u
 		}
 	}
@@ -52,7 +53,7 @@ func (t *target) peopleHold(now time.Time) fleet.Hold {
 	if t.takenBackBy != nil {
 		return takenBackHold(t.takenBackBy, t.Spec.Version)
 	}
-	return upgradeHold(t.ClusterUpgrade, now)
+	return rules.Upgrade(t.ClusterUpgrade, now)
 }
 
 // replacedBy returns the later upgrade in whose favor t ends before it is done. Nil: there is none.
@@ -166,7 +167,7 @@ func (p *planner) takenBack() []v1alpha1.TakenBackVersion {
 // person requested since.
 func (p *planner) isRequestedAgain(taken v1alpha1.TakenBackVersion) bool {
 	again := func(u *v1alpha1.ClusterUpgrade) bool {
-		return u.Spec.Version == taken.Version && TypeOf(u) != v1alpha1.TypeRollback && u.Spec.Ignores(preflight.VersionBlocked) &&
+		return u.Spec.Version == taken.Version && rules.TypeOf(u) != v1alpha1.TypeRollback && u.Spec.Ignores(preflight.VersionBlocked) &&
 			u.Status.TriggerTime != nil && taken.Time.Before(u.Status.TriggerTime) && !u.CreationTimestamp.Before(&taken.Time)
 	}
 	return slices.ContainsFunc(p.queue.targets, func(t *target) bool { return again(t.ClusterUpgrade) })

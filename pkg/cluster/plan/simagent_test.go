@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // agent does one step on a node as a real agent does: it asks the gate itself, takes
@@ -158,10 +158,10 @@ func (s *sim) free(n *fleet.Node) {
 
 func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
 	u := s.upgrade(upgradeNamed(spec.Upgrade))
-	if followed := plan.FollowedUpgrade(s.Policy); u == nil && followed != nil && spec.Upgrade != nil && *spec.Upgrade == followed.Reference() {
+	if followed := rules.FollowedUpgrade(s.Policy); u == nil && followed != nil && spec.Upgrade != nil && *spec.Upgrade == followed.Reference() {
 		u = followed
 	}
-	return u == nil || plan.Gate(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
+	return u == nil || rules.Window(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 
 // work does a step before the last check.

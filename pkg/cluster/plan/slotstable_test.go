@@ -233,33 +233,6 @@ func TestReleasedNodeKeepsItsSlot(t *testing.T) {
 	}
 }
 
-// TestNodeLeftAloneKeepsNoSlot checks that a Lease and an annotation which both name a slot do not make it the slot
-// of a node on which nothing of kubectl-upgrade is.
-func TestNodeLeftAloneKeepsNoSlot(t *testing.T) {
-	for name, test := range map[string]struct {
-		managed  bool
-		observed int64
-		files    metav1.ConditionStatus
-		keeps    bool
-	}{
-		"not managed":                  {false, 2, metav1.ConditionFalse, false},
-		"managed":                      {true, 2, metav1.ConditionFalse, true},
-		"its agent does not know":      {false, 1, metav1.ConditionFalse, true},
-		"its files are on it":          {false, 2, metav1.ConditionTrue, true},
-		"its agent has not reported":   {false, 0, metav1.ConditionFalse, true},
-		"it is not known what it runs": {false, 2, "", true},
-	} {
-		u := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
-		u.Spec.Managed, u.Status.ObservedGeneration, u.Status.Step = test.managed, test.observed, v1alpha1.StepIdle
-		if test.files != "" {
-			u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionManaged, Status: test.files}}
-		}
-		if got := MayKeepSlot(u, true, "slot-0", "slot-0"); got != test.keeps {
-			t.Errorf("%s: keeps the slot: %v", name, got)
-		}
-	}
-}
-
 // TestControlPlanesByFactsShareOneSlot checks that nodes which run an apiserver or a member of etcd by
 // their own files use one slot, though their Nodes have lost the label.
 func TestControlPlanesByFactsShareOneSlot(t *testing.T) {

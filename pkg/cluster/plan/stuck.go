@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // Some nodes cannot be upgraded before a person acts: they are dead, no agent answers on
@@ -73,7 +74,7 @@ func (t *target) remaining(r *reading) []*node {
 		if n.ControlPlane && !t.kubeadmDone(n) {
 			components = append(components, n)
 		}
-		if n.ControlPlane && !HoldLabelGate(n.Labels).Holds() && !t.requestHold(n).Holds() {
+		if n.ControlPlane && !rules.Label(n.Labels).Holds() && !t.requestHold(n).Holds() {
 			nodes = append(nodes, n)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -37,8 +38,8 @@ type target struct {
 // newTarget reads what an unfinished upgrade asks for.
 func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	t := &target{ClusterUpgrade: u, to: parsed(u.Spec.Version)}
-	t.reboot, t.back = TypeOf(u) == v1alpha1.TypeReboot, TypeOf(u) == v1alpha1.TypeRollback
-	t.byRequest = !t.kubeletsOnly() && ByRequest(r.snapshot.Policy)
+	t.reboot, t.back = rules.TypeOf(u) == v1alpha1.TypeReboot, rules.TypeOf(u) == v1alpha1.TypeRollback
+	t.byRequest = !t.kubeletsOnly() && rules.ByRequest(r.snapshot.Policy)
 	t.awaited = r.awaited(t)
 	t.takenBackBy = r.takenBackBy(t)
 	var err error
@@ -55,7 +56,7 @@ func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 func (t *target) resolve(r *reading) {
 	t.strategy = t.Resolve(r.policySpec().Strategy)
 	t.patchMethod = t.strategy.Method
-	kind := TypeOf(t.ClusterUpgrade)
+	kind := rules.TypeOf(t.ClusterUpgrade)
 	if t.strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch || kind == v1alpha1.TypeReboot {
 		t.strategy.Method = v1alpha1.MethodReboot
 	}
@@ -99,7 +100,7 @@ func (t *target) skips(n *node) bool { return !n.managed || !t.selects(n) }
 // a patch. One that joins after a patch may be a minor behind; one whose kubelet says so makes the whole upgrade
 // a minor, but must not open the windows of others.
 func (t *target) typeFor(n *node) v1alpha1.UpgradeType {
-	kind := TypeOf(t.ClusterUpgrade)
+	kind := rules.TypeOf(t.ClusterUpgrade)
 	switch {
 	case kind != v1alpha1.TypePatch && kind != v1alpha1.TypeMinor, !known(t.to), !known(*n.runs.kubelet), t.upToDate(n):
 		return kind
@@ -115,15 +116,6 @@ func (t *target) methodAsked(n *node) v1alpha1.Method {
 		return t.patchMethod
 	}
 	return t.strategy.Method
-}
-
-// TypeOf returns the upgrade's type as derived at the trigger, or before that the one
-// in its spec. Empty: not known yet.
-func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
-	if upgrade.Status.Type != "" {
-		return upgrade.Status.Type
-	}
-	return upgrade.Spec.Type
 }
 
 // triggerFilters return why an upgrade cannot be triggered. Each relies on those before

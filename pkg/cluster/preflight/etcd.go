@@ -8,12 +8,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
-
-// EtcdQuorum is the id of the check that the planner and the agents repeat before a node
-// begins, unless the upgrade ignores it.
-const EtcdQuorum = "etcd-quorum"
 
 var etcdChecks = []Entry{
 	{
@@ -22,7 +19,7 @@ var etcdChecks = []Entry{
 		"Read its log (kubectl -n kube-system logs on its pod); wait until it has caught up, or remove a member whose node is gone.",
 	},
 	{
-		EtcdQuorum, blocks,
+		rules.EtcdQuorum, blocks,
 		"etcd would lose its majority with one more member down, as with two members always",
 		"Bring the members back, or add a third control-plane node.",
 	},
@@ -139,7 +136,7 @@ func (c *checker) checkQuorum(voters, healthy int) {
 		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is unavailable while its node is upgraded."})
 	case voters > 1 && healthy-1 < majority:
 		c.add(v1alpha1.Finding{
-			ID:      EtcdQuorum,
+			ID:      rules.EtcdQuorum,
 			Message: fmt.Sprintf("etcd has %d members, %d of them healthy; with one more down, %d would be left, and the quorum is %d.", voters, healthy, max(healthy-1, 0), majority),
 		})
 	}

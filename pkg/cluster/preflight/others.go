@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 var otherChecks = []Entry{
@@ -175,18 +176,6 @@ func (c *checker) rebootInsteadOfSoft() map[string][]*node {
 	return nodes
 }
 
-// ManagerCheck returns the id of the check that blocks while the program of that
-// name may reboot nodes.
-func ManagerCheck(name string) string {
-	switch strings.ToLower(name) {
-	case "kured":
-		return "kured-lock"
-	case "fluo":
-		return "fluo"
-	}
-	return "reboot-manager"
-}
-
 // rebootsManaged reports whether the program runs on a managed node, or may do so.
 func (c *checker) rebootsManaged(m fleet.RebootManager) bool {
 	var runs []string
@@ -216,7 +205,7 @@ func (c *checker) checkManager(m fleet.RebootManager) {
 	if m.Active {
 		level = v1alpha1.LevelBlock
 	}
-	id := ManagerCheck(m.Name)
+	id := rules.ManagerCheck(m.Name)
 	if id == "kured-lock" && !m.Active {
 		id = "kured"
 	}

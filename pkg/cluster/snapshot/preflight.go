@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
 
 // ReadPreflight reads the facts of the checks by listing, page after page, and several kinds

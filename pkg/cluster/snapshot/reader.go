@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
 
 // How kubeadm labels its static pods.

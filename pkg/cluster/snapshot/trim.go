@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
 
 // named returns an object's name and labels alone.

@@ -30,7 +30,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image/signature"
 )
 
 // Default is where Flatcar's sysext-bakery publishes its Kubernetes images.

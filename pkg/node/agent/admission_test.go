@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // TestAgentMayWriteItsNodeOnly checks that with an agent's token, as an attacker on its node

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // Host is the node's systemd, logind and update_engine. *host.Client implements it.

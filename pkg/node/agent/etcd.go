@@ -14,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -218,14 +217,14 @@ func (v *etcdView) voters(node string) []fleet.StaticPod {
 // is not known, unless the upgrade ignores the check.
 func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	facts := a.etcd.facts
-	if o.Host == nil || !o.Host.OneAtATime || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
+	if o.Host == nil || !o.Host.OneAtATime || facts == nil || upgrade.Ignores(rules.EtcdQuorum) {
 		return fleet.Hold{}
 	}
 	if facts.Problem != "" {
 		return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "could not determine whether etcd keeps its majority without this node: " + facts.Problem}
 	}
 	voters := a.etcd.voters(a.Node)
-	hold := plan.EtcdGate(voters, len(voters), a.Node)
+	hold := rules.Etcd(voters, len(voters), a.Node)
 	if hold.Reason != "" {
 		_, others := a.etcd.members()
 		hold.Message += describeUnhealthy(others)
@@ -270,7 +269,7 @@ func (a *Agent) ignoresMajority(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
 	defer cancel()
 	upgrade, err := a.upgradeOf(ctx, &a.state.Upgrade)
-	return err == nil && upgrade != nil && upgrade.Spec.Ignores(preflight.EtcdQuorum)
+	return err == nil && upgrade != nil && upgrade.Spec.Ignores(rules.EtcdQuorum)
 }
 
 // etcdHealth returns an error unless this node's member and a majority are healthy.

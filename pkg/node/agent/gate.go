@@ -17,11 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -56,7 +56,7 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	if err != nil {
 		return fleet.Hold{}, err
 	}
-	if hold := plan.PolicyGate(policy); hold.Holds() {
+	if hold := rules.Policy(policy); hold.Holds() {
 		return hold, nil
 	}
 	if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {
@@ -73,7 +73,7 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 		func() (fleet.Hold, error) { return a.clock(), nil }, // which upgradeOf has just compared
 		func() (fleet.Hold, error) { return specHold(o.Spec, upgrade), nil },
 		func() (fleet.Hold, error) {
-			return plan.RequestGate(policy, upgrade.Spec, o.Spec.Type, a.Node, string(node.UID)), nil
+			return rules.Request(policy, upgrade.Spec, o.Spec.Type, a.Node, string(node.UID)), nil
 		},
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
@@ -81,11 +81,11 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
 	if !ahead && !drains {
-		checks = append(checks, func() (fleet.Hold, error) { return a.skew(ctx, o, plan.ByRequest(policy)) })
+		checks = append(checks, func() (fleet.Hold, error) { return a.skew(ctx, o, rules.ByRequest(policy)) })
 	}
 	switch {
 	case ahead:
-		checks = append(checks, func() (fleet.Hold, error) { return plan.HoldLabelGate(node.Labels), nil })
+		checks = append(checks, func() (fleet.Hold, error) { return rules.Label(node.Labels), nil })
 	case begins:
 		checks = append(checks,
 			func() (fleet.Hold, error) { return a.onHold(ctx) },
@@ -100,7 +100,7 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 }
 
 // clock holds the node while its clock differs from the API server's: it judges windows by it.
-func (a *Agent) clock() fleet.Hold { return plan.ClockHold("this node", a.clockAhead()) }
+func (a *Agent) clock() fleet.Hold { return rules.Clock("this node", a.clockAhead()) }
 
 func (a *Agent) clockAhead() time.Duration {
 	if a.ClockAhead == nil {
@@ -120,7 +120,7 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1
 	if begins {
 		need = time.Duration(ptr.Deref(o.Spec.ExpectedSeconds, 0)) * time.Second
 	}
-	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
+	return rules.Window(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
 // stillReleased holds the node if its release changed since the observation, or a person has abandoned it. If this observation's status has
@@ -192,7 +192,7 @@ func (a *Agent) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeRefere
 	if err != nil {
 		return nil, err
 	}
-	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == ref.UID {
+	if followed := rules.FollowedUpgrade(policy); followed != nil && string(followed.UID) == ref.UID {
 		return followed, nil
 	}
 	return nil, nil
@@ -204,7 +204,7 @@ func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
 	}
-	return plan.HoldLabelGate(node.Labels), nil
+	return rules.Label(node.Labels), nil
 }
 
 // managers holds the node if kured or FLUO also reboots nodes, which the coordinator may
@@ -233,7 +233,7 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, policy *v1alpha
 		named = slices.Concat(named, rebootmanager.OfFormerPods(daemonSets, pods.Items))
 		active = rebootmanager.Active([]*corev1.Node{node}, daemonSets, named)
 	}
-	hold := plan.ManagerGate(active, upgrade, a.onControlPlane(), func(name string) bool {
+	hold := rules.OtherManager(active, upgrade, a.onControlPlane(), func(name string) bool {
 		left, err := a.leaves(ctx, name)
 		problem = errors.Join(problem, err)
 		return left

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -115,7 +115,7 @@ func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, erro
 	if between {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
-		if policy, err := a.policy(ctx); err != nil || plan.PolicyGate(policy).Holds() {
+		if policy, err := a.policy(ctx); err != nil || rules.Policy(policy).Holds() {
 			return true, nil // tried again by the next reconcile; the verbs say why
 		}
 	}

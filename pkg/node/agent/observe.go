@@ -16,12 +16,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // observe returns an Observation. What cannot be read is left out. observedGeneration is
@@ -131,7 +131,7 @@ func (a *Agent) beginsToDisrupt() bool {
 func nodeOf(node *corev1.Node) machine.Node {
 	seen := machine.Node{
 		Unschedulable:  node.Spec.Unschedulable,
-		OnHold:         plan.HoldLabelGate(node.Labels).Holds(),
+		OnHold:         rules.Label(node.Labels).Holds(),
 		SlotMark:       node.Annotations[v1alpha1.SlotAnnotation],
 		KubeletVersion: node.Status.NodeInfo.KubeletVersion,
 		BootID:         node.Status.NodeInfo.BootID,

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // policy reads the UpgradePolicy live; nil if there is none. What it says limits what the
@@ -42,7 +42,7 @@ func (a *Agent) checkPolicy(ctx context.Context, entry verb.Entry) (*v1alpha1.Up
 	if err != nil {
 		return nil, host.Fail(v1alpha1.ReasonGateUnknown, "%w", err)
 	}
-	hold := plan.PolicyGate(policy)
+	hold := rules.Policy(policy)
 	if hold.Holds() && (hold.Reason != v1alpha1.ReasonObserved || entry.Policy != verb.PolicyExists) {
 		return nil, host.Fail(hold.Reason, "%s", hold.Message)
 	}

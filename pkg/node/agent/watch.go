@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // watch creates the informers, each as narrow as possible, so that nodes do not watch each

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image/signature"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // TestStageSigned checks that the node stages from an index that gpg signed only with the right

@@ -11,8 +11,8 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image/signature"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // source is the folder on a web server with an image and its index.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image/signature"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // staging is one call of Stage.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // Kind is a Report's kind in JSON.
@@ -289,7 +290,7 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 		strategy = u.Resolve(b.snapshot.Policy.Spec.Strategy)
 	}
 	b.report.Upgrade = Upgrade{
-		Name: u.Name, UID: string(u.UID), Type: plan.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
+		Name: u.Name, UID: string(u.UID), Type: rules.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 		RequestedTime: instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
 		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",

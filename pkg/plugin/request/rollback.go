@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -42,7 +43,7 @@ func (r Upgrade) Check() error {
 	return nil
 }
 
-func isRollback(u *v1alpha1.ClusterUpgrade) bool { return plan.TypeOf(u) == v1alpha1.TypeRollback }
+func isRollback(u *v1alpha1.ClusterUpgrade) bool { return rules.TypeOf(u) == v1alpha1.TypeRollback }
 
 // isLike reports whether u is an upgrade of the kind that is requested: no Rollback, or one of the
 // same nodes.

@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -112,7 +113,7 @@ func NewProgress(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Pla
 // and how often it is done with that before its last.
 func passes(have v1alpha1.NodeVersions, u *v1alpha1.ClusterUpgrade) (all, done int) {
 	switch {
-	case have.ControlPlane == "", u.Spec.Version == "", plan.TypeOf(u) == v1alpha1.TypeRollback:
+	case have.ControlPlane == "", u.Spec.Version == "", rules.TypeOf(u) == v1alpha1.TypeRollback:
 		return 1, 0
 	case version.AtLeast(have.Kubeadm, u.Spec.Version):
 		return 2, 1
@@ -133,7 +134,7 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	upToDate := ordered
 	switch {
 	case u.Spec.Version == "":
-	case plan.TypeOf(u) == v1alpha1.TypeRollback:
+	case rules.TypeOf(u) == v1alpha1.TypeRollback:
 		upToDate = version.AtLeast(u.Spec.Version, nodeUpgrade.Status.Versions.Kubelet)
 	default:
 		upToDate = version.AtLeast(nodeUpgrade.Status.Versions.Kubelet, u.Spec.Version) && one.PassesDone == one.Passes-1

@@ -1,4 +1,4 @@
-package plan
+package rules
 
 import (
 	"fmt"
@@ -11,24 +11,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// windows decides when nodes may begin according to the schedules. Nodes with the same
+// Windows decides when nodes may begin according to the schedules. Nodes with the same
 // schedules have the same availability, so it is computed once for all of them and cached
 // until it changes.
-type windows struct {
+type Windows struct {
 	schedules []v1alpha1.MaintenanceSchedule
 	ignored   bool // only exclusions count
 	selectors []labels.Selector
-	classes   map[classKey]*class
+	classes   map[classKey]*Class
 	moment    *schedule.Moment // for the instant at
 	at        time.Time
 }
 
-// class is the nodes to which the same schedules apply, and for which the upgrade has
+// Class is the nodes to which the same schedules apply, and for which the upgrade has
 // the same type.
-type class struct {
+type Class struct {
 	labels map[string]string // of one of them
 	kind   v1alpha1.UpgradeType
-	last   *availability
+	last   *Availability
 }
 
 // classKey identifies a class: the type, and which schedules' selectors match.
@@ -37,32 +37,32 @@ type classKey struct {
 	matches string
 }
 
-// availability is what the schedules say for a class, from one instant until it changes.
-type availability struct {
-	hold   fleet.Hold
-	closes *time.Time // when the open window closes; nil: that is not known
+// Availability is what the schedules say for a class, from one instant until it changes.
+type Availability struct {
+	Hold   fleet.Hold
+	Closes *time.Time // when the open window closes; nil: that is not known
 	// tooShort caches the holds of nodes that need longer than is left, by need.
 	tooShort map[time.Duration]fleet.Hold
 }
 
-// changes returns when the availability may change; nil: that is not known.
-func (a *availability) changes() *time.Time {
-	if a.hold.Holds() {
-		return a.hold.Until
+// Changes returns when the availability may change; nil: that is not known.
+func (a *Availability) Changes() *time.Time {
+	if a.Hold.Holds() {
+		return a.Hold.Until
 	}
-	return a.closes
+	return a.Closes
 }
 
-// fits reports whether work that begins at now and takes need ends before the window
+// Fits reports whether work that begins at now and takes need ends before the window
 // closes.
-func (a *availability) fits(now time.Time, need time.Duration) bool {
-	return a.closes == nil || !now.Add(need).After(*a.closes)
+func (a *Availability) Fits(now time.Time, need time.Duration) bool {
+	return a.Closes == nil || !now.Add(need).After(*a.Closes)
 }
 
-// newWindows reads the schedules for the upgrade. ignoreWindows has no effect after its
+// NewWindows reads the schedules for the upgrade. ignoreWindows has no effect after its
 // end: a node that joins late waits for a window.
-func newWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule) *windows {
-	w := &windows{schedules: schedules, classes: map[classKey]*class{}}
+func NewWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule) *Windows {
+	w := &Windows{schedules: schedules, classes: map[classKey]*Class{}}
 	w.ignored = upgrade.Spec.IgnoreWindows && upgrade.Status.Outcome == ""
 	for _, s := range schedules {
 		if s.Spec.NodeSelector == nil {
@@ -76,7 +76,7 @@ func newWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.Maintenan
 	return w
 }
 
-func (w *windows) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeType) *class {
+func (w *Windows) ClassOf(nodeLabels map[string]string, kind v1alpha1.UpgradeType) *Class {
 	matches := make([]byte, len(w.selectors))
 	for i, selector := range w.selectors {
 		if selector.Matches(labels.Set(nodeLabels)) {
@@ -86,30 +86,30 @@ func (w *windows) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeTyp
 	key := classKey{kind, string(matches)}
 	c := w.classes[key]
 	if c == nil {
-		c = &class{labels: nodeLabels, kind: kind}
+		c = &Class{labels: nodeLabels, kind: kind}
 		w.classes[key] = c
 	}
 	return c
 }
 
-// lookup returns what the schedules say for the class at now. now must not decrease
+// Lookup returns what the schedules say for the class at now. now must not decrease
 // between calls.
-func (w *windows) lookup(c *class, now time.Time) *availability {
+func (w *Windows) Lookup(c *Class, now time.Time) *Availability {
 	if a := c.last; a != nil {
-		if t := a.changes(); t == nil || now.Before(*t) {
+		if t := a.Changes(); t == nil || now.Before(*t) {
 			return a
 		}
 	}
 	if w.moment == nil || !w.at.Equal(now) {
 		w.moment, w.at = schedule.NewMoment(w.schedules, now), now
 	}
-	c.last = &availability{}
-	c.last.hold, c.last.closes = w.evaluate(c, w.moment)
+	c.last = &Availability{}
+	c.last.Hold, c.last.Closes = w.evaluate(c, w.moment)
 	return c.last
 }
 
 // evaluate returns what the schedules say for the class at that moment.
-func (w *windows) evaluate(c *class, moment *schedule.Moment) (hold fleet.Hold, closes *time.Time) {
+func (w *Windows) evaluate(c *Class, moment *schedule.Moment) (hold fleet.Hold, closes *time.Time) {
 	verdict := moment.At
 	if w.ignored {
 		verdict = moment.IgnoringWindows
@@ -124,16 +124,16 @@ func (w *windows) evaluate(c *class, moment *schedule.Moment) (hold fleet.Hold, 
 // maxOpenings is how many openings nextOpening examines.
 const maxOpenings = 8
 
-// tooShort returns the hold for nodes that need longer than the window stays open,
+// TooShort returns the hold for nodes that need longer than the window stays open,
 // until the next opening that is long enough. It is computed once for all nodes with
 // the same need.
-func (w *windows) tooShort(c *class, a *availability, need time.Duration) fleet.Hold {
+func (w *Windows) TooShort(c *Class, a *Availability, need time.Duration) fleet.Hold {
 	if hold, found := a.tooShort[need]; found {
 		return hold
 	}
 	// The remaining time is left out: the message would change with every plan.
-	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, fleet.FormatTime(*a.closes))
-	until := w.nextOpening(c, *a.closes, need)
+	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, fleet.FormatTime(*a.Closes))
+	until := w.nextOpening(c, *a.Closes, need)
 	if until == nil {
 		message += "; none of the next openings is long enough"
 	} else {
@@ -149,7 +149,7 @@ func (w *windows) tooShort(c *class, a *availability, need time.Duration) fleet.
 
 // nextOpening returns the start of the first opening from at on that lasts for need.
 // Nil: none of the next few does.
-func (w *windows) nextOpening(c *class, at time.Time, need time.Duration) *time.Time {
+func (w *Windows) nextOpening(c *Class, at time.Time, need time.Duration) *time.Time {
 	for openings := 0; openings < maxOpenings; {
 		hold, closes := w.evaluate(c, schedule.NewMoment(w.schedules, at))
 		switch {
@@ -167,7 +167,7 @@ func (w *windows) nextOpening(c *class, at time.Time, need time.Duration) *time.
 	return nil
 }
 
-// Gate returns why the upgrade may not begin on a node with these labels at now, as far
+// Window returns why the upgrade may not begin on a node with these labels at now, as far
 // as people decide that: suspend, startTime, approval, windows and exclusions. A Hold
 // without a reason means that it may. Until is when the result may change; nil: that is
 // not known.
@@ -175,20 +175,20 @@ func (w *windows) nextOpening(c *class, at time.Time, need time.Duration) *time.
 // kind is the upgrade's type for this node, as in NodeUpgrade.spec.type: a node that
 // joins late may be a minor behind. An unknown type is held by every exclusion.
 //
-// need is how long the node is expected to take: Gate returns InsufficientTime if the
+// need is how long the node is expected to take: Window returns InsufficientTime if the
 // window closes before. Zero checks only now, for a node that has begun already.
 //
-// Gate runs the planner's own filters, for the agent: it calls Gate with what it reads
+// Window runs the planner's own filters, for the agent: it calls Window with what it reads
 // itself, before it begins and before it activates the image.
-func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) fleet.Hold {
-	if hold := upgradeHold(upgrade, now); hold.Holds() {
+func Window(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) fleet.Hold {
+	if hold := Upgrade(upgrade, now); hold.Holds() {
 		return hold
 	}
-	w := newWindows(upgrade, schedules)
-	c := w.classOf(nodeLabels, kind)
-	a := w.lookup(c, now)
-	if !a.hold.Holds() && !a.fits(now, need) {
-		return w.tooShort(c, a, need)
+	w := NewWindows(upgrade, schedules)
+	c := w.ClassOf(nodeLabels, kind)
+	a := w.Lookup(c, now)
+	if !a.Hold.Holds() && !a.Fits(now, need) {
+		return w.TooShort(c, a, need)
 	}
-	return a.hold
+	return a.Hold
 }

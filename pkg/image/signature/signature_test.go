@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image/signature"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/gpgtest"
 )
 

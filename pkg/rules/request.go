@@ -1,0 +1,26 @@
+package rules
+
+import (
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// ByRequest reports whether Cluster API decides which nodes begin an upgrade to a version. The policy
+// may be nil.
+func ByRequest(policy *v1alpha1.UpgradePolicy) bool {
+	return policy != nil && policy.Spec.VersionsFrom == v1alpha1.VersionsFromClusterAPI
+}
+
+// Request holds a node that Cluster API does not ask for, where it decides. The agent calls it again
+// with what it reads itself.
+func Request(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec, kind v1alpha1.UpgradeType, node, uid string) fleet.Hold {
+	if !ByRequest(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
+		return fleet.Hold{}
+	}
+	return NotRequested
+}
+
+// NotRequested is the hold of a node that Cluster API does not ask for.
+var NotRequested = fleet.Hold{
+	Reason: v1alpha1.ReasonNotRequested, Message: "Cluster API decides on versions here (versionsFrom of the UpgradePolicy), and has not asked for this node",
+}

@@ -14,8 +14,8 @@ type edit struct{ file, old, new string }
 var bugs = []bug{
 	{"an upgrade is known by its name alone", []edit{
 		{"pkg/node/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
-		{"pkg/node/agent/gate.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
-		{"pkg/node/agent/gate.go", "!equality.Semantic.DeepEqual(now.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
+		{"pkg/node/agent/orders.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
+		{"pkg/node/agent/orders.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, seen.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, seen.Upgrade.Name) ||"},
 	}},
 	{"a snapshot of etcd is believed from a worker", []edit{
 		{"pkg/cluster/plan/controlplane.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
@@ -27,7 +27,7 @@ var bugs = []bug{
 		{"pkg/cluster/coordinator/slots.go", "u.Spec.Slot == name && ", ""},
 	}},
 	{"a drain never asks the gate", []edit{
-		{"pkg/node/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn nil\n", "case draining:\n\t\treturn nil\n"},
+		{"pkg/node/agent/round.go", "case draining && !a.drain.roundDue(r.Now):\n\t\treturn nil\n", "case draining:\n\t\treturn nil\n"},
 		{"pkg/node/machine/draining.go", "if o.Gate == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
 	}},
 	{"a slot is freed under running work", []edit{
@@ -45,24 +45,24 @@ var bugs = []bug{
 	}},
 	{"the slot is freed before the cordon is removed", []edit{
 		{"pkg/node/machine/aborting.go", "\tcase o.Node.Marked():\n\t\treturn s, actionOf(DoUncordon)\n\tcase attemptsExhausted(s):", "\tcase o.Slot.Held != \"\":\n\t\treturn s, actionOf(DoFree)\n\tcase o.Node.Marked():\n\t\treturn s, actionOf(DoUncordon)\n\tcase attemptsExhausted(s):"},
-		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+		{"pkg/node/agent/act.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"the slot is freed by a watch that may be stale", []edit{
-		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+		{"pkg/node/agent/act.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"another node begins after one has failed", []edit{
 		{"pkg/cluster/plan/filters_cluster.go", "case s.failed != nil:", "case s.failed != nil && s.failed.Name == \"\":"},
 	}},
-	{"the agent's gate does not read windows", []edit{
-		{"pkg/node/agent/gate.go", "return rules.Window(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return rules.Window(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
+	{"the agent does not read windows", []edit{
+		{"pkg/node/agent/rules.go", "q.node.Labels, q.Now, need)", "q.node.Labels, q.WatchingSince, need)"},
 	}},
 	{"kubeadm runs ahead of a node's turn outside windows", []edit{
 		{"pkg/node/machine/kubeadm.go", "\tif o.Gate.Holds() {\n", "\tif o.Gate.Holds() && o.Gate.Reason == \"\" {\n"},
 		{"pkg/node/machine/kubeadm.go", ", o.Gate != nil && o.Gate.Holds():", ":"},
 	}},
 	{"the agent believes its watch about the release", []edit{
-		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},
-		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },", ""},
+		{"pkg/node/agent/rules.go", "\t{\"the node is still released, and not abandoned\", atEachMoment, theOrder, (*question).releaseHold},\n", ""},
+		{"pkg/node/agent/rules.go", "\t{\"the node still holds its slot\", atEachMoment, theSlot, (*question).slotHold},\n", ""},
 	}},
 	{"a lost slot is restored without reading live", []edit{
 		{"pkg/cluster/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && rules.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
@@ -76,22 +76,22 @@ var bugs = []bug{
 		{"pkg/cluster/plan/filters_order.go", "if s.pass1 {", "if s.pass1 && n.ControlPlane {"},
 		{"pkg/cluster/plan/filters_order.go", "range s.ahead[:n.group] {", "range s.ahead[:0] {"},
 		{"pkg/cluster/plan/filters_order.go", "if err == nil && !s.pass1 && !ownFirst {", "if ownFirst && false {"},
-		{"pkg/node/agent/gate.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {", "if true {"},
+		{"pkg/node/agent/skew.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {", "if true {"},
 	}},
 	{"the majority of etcd is not asked for", []edit{
-		{"pkg/node/agent/etcd.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
+		{"pkg/node/agent/etcd.go", "if r.Host == nil ||", "if true || r.Host == nil ||"},
 		{"pkg/cluster/plan/filters_order.go", "if !n.oneAtATime() ||", "if true || !n.ControlPlane ||"},
 	}},
 	{"the digest is that of the source, not of the trigger", []edit{
 		{"pkg/cluster/coordinator/coordinator.go", "p := c.planWithChecks(ctx, s, now)\n", "p := c.planWithChecks(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
-		{"pkg/node/agent/policy.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
+		{"pkg/node/agent/orders.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
 	}},
 	{"the status is read from a stale watch after a restart", []edit{
-		{"pkg/node/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
+		{"pkg/node/agent/loop.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := one[*v1alpha1.NodeUpgrade](a.report.nodeUpgrades), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
 	}},
 	{"a failed node frees its slot", []edit{
 		{"pkg/node/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), actionOf(DoFree)"},
-		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+		{"pkg/node/agent/act.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"a node that the policy selects no more goes on", []edit{
 		{"pkg/cluster/plan/decide.go", "case !n.managed:\n\t\treturn fleet.Hold", "case !n.managed && n.Name == \"\":\n\t\treturn fleet.Hold"},
@@ -104,7 +104,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/windows.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
 	}},
 	{"a node on hold begins", []edit{
-		{"pkg/node/agent/gate.go", "\treturn rules.Label(node.Labels), nil\n}", "\treturn rules.Label(node.Annotations), nil\n}"},
+		{"pkg/node/agent/rulesread.go", "\tq.labels = node.Labels\n", "\tq.labels = node.Annotations\n"},
 		{"pkg/cluster/plan/filters_people.go", "if !n.onHold {", "if n.Name != \"\" {"},
 	}},
 	{"an upgrade begins unapproved", []edit{
@@ -133,8 +133,8 @@ var bugs = []bug{
 		{"pkg/cluster/plan/filters_people.go", "if start == nil || !now.Before(start.Time) {", "if start == nil || u.Name != \"\" {"},
 	}},
 	{"an agent watches no slot after a restart", []edit{
-		{"pkg/node/agent/watch.go", "case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
-		{"pkg/node/agent/watch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
+		{"pkg/node/agent/slots.go", "case nu.Spec.Release.Granted() || r.node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
+		{"pkg/node/agent/slots.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
 	}},
 	{"a node soft-reboots though its operating system asks for a reboot", []edit{
 		{"pkg/node/machine/rebooting.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
@@ -150,22 +150,22 @@ var bugs = []bug{
 		{"pkg/cluster/plan/slots.go", "if !c.nodes[i].mayKeep(slot.Name) {", "if !c.nodes[i].mayKeep(slot.Name) && slot.Name == \"\" {"},
 	}},
 	{"nodes begin without an UpgradePolicy", []edit{
-		{"pkg/cluster/plan/reading.go", "return missing\n", "return fleet.Hold{}\n"},
-		{"pkg/node/agent/gate.go", "if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {", "if policy == nil {\n\t\tpolicy = &v1alpha1.UpgradePolicy{}\n\t}\n\tif hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {"},
+		{"pkg/rules/policy.go", "return missing\n", "return fleet.Hold{}\n"},
+		{"pkg/node/agent/rulesread.go", "\tq.policy, err = q.config.livePolicy(ctx)\n", "\tif q.policy, err = q.config.livePolicy(ctx); q.policy == nil {\n\t\tq.policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}\n\t}\n"},
 	}},
 	{"nodes are given back without an UpgradePolicy", []edit{
 		{"pkg/cluster/plan/plan.go", "return n.spec.Managed\n", "return false\n"},
 		{"pkg/node/verb/entries.go", "PolicyExists", "PolicyNotAsked"},
 	}},
 	{"an image is activated that another keyring signed", []edit{
-		{"pkg/node/agent/policy.go", "if staged.Keyring == keyring ||", "if staged.Version != \"\" ||"},
+		{"pkg/node/agent/rules.go", "q.staged.Keyring == keyring:", "q.staged.Version != \"\":"},
 	}},
 	{"clocks are not compared", []edit{
-		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.clock(), nil }, // which upgradeOf has just compared", ""},
+		{"pkg/node/agent/rules.go", "\t{\"the node's clock agrees with the API server's\", atEachMoment, source{}, (*question).clockHold},\n", ""},
 		{"pkg/cluster/plan/filters_people.go", "time.Duration(n.facts.ClockAheadSeconds)*time.Second", "0"},
 	}},
 	{"an abandoned node reboots without its slot", []edit{
-		{"pkg/node/agent/act.go", "released.Reason == \"\" && o.Spec.Release.Granted()", "released.Reason == \"\""},
+		{"pkg/node/agent/act.go", "!released.Holds() && r.Spec.Release.Granted()", "!released.Holds()"},
 	}},
 	{"a late control plane is upgraded like a late worker", []edit{
 		{"pkg/cluster/plan/late.go", "if !c.target.forLateNodes || !n.ControlPlane || c.target.back {", "if n.Name != \"\" {"},
@@ -177,7 +177,7 @@ var bugs = []bug{
 	}},
 	{"a dead kubelet is believed to be Ready", []edit{
 		{"pkg/node/machine/observation.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
-		{"pkg/node/agent/etcd.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
+		{"pkg/node/agent/health.go", "if r.Host.KubeletProblem != \"\" {", "if r.Host.KubeletProblem != \"\" && r.Host.Active == \"\" {"},
 	}},
 	{"an attempt that is aborted leaves its conditions on the Node", []edit{
 		{"pkg/node/machine/conditions.go", "\tshows = conditionsIn[s.Step]\n", "\tif shows = conditionsIn[s.Step]; s.Step == v1alpha1.StepAborting || BetweenAttempts(s.Step) && s.Step != v1alpha1.StepWaiting {\n\t\treturn nil, false\n\t}\n"},
@@ -253,9 +253,10 @@ var bugs = []bug{
 	{"a requested control plane leaves kubeadm out", []edit{
 		{"pkg/node/machine/locking.go", "case !kubeadmDone(o):", "case !kubeadmDone(o) && !(o.Host.ControlPlane && o.Spec.Release == v1alpha1.ReleaseNode):"},
 	}},
-	{"an open gate counts in later reconciles", []edit{
-		{"pkg/node/agent/loop.go", "\ta.open.now = false\n", ""},
-		{"pkg/node/agent/observe.go", "age >= 0 && age < within && ", "age < time.Minute && within > 0 && "},
+	{"an open answer of the rules counts in later reconciles", []edit{
+		{"pkg/node/agent/agent.go", "\tfailuresInRow int", "\topen openRules\n\tfailuresInRow int"},
+		{"pkg/node/agent/loop.go", "\tvar open openRules\n", "\topen := a.open\n\tdefer func() { a.open = open }()\n"},
+		{"pkg/node/agent/round.go", "age >= 0 && age < answerCounts && ", "age < time.Minute && "},
 	}},
 	{"an agent's write hides newer ones", []edit{
 		{"pkg/node/agent/written.go", "shown.ResourceVersion == w.before && ", ""},
@@ -270,7 +271,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/survey.go", "c.target.beganOn(n)\n", "c.target.beganOn(n) || c.target != nil && c.target.endedTurn(n)\n"},
 	}},
 	{"a kubelet is restarted of a node that was abandoned", []edit{
-		{"pkg/node/agent/act.go", "\t\tif err := a.checkAbandoned(ctx, o); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tif refused", "\t\tif refused"},
+		{"pkg/node/agent/act.go", "\t\tif err := a.checkAbandoned(ctx, r); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tif refused", "\t\tif refused"},
 	}},
 	{"a policy is deleted between two hooks of a turn", []edit{
 		{"manifests/admission/upgradepolicy-spec.yaml", "h.state in ['Pending', 'Running']", "h.state in ['Running']"},

@@ -79,7 +79,7 @@ const (
 	ReasonDrainBlocked          Reason = "DrainBlocked"
 	ReasonDrainTimeout          Reason = "DrainTimeout"
 	ReasonVolumesAttached       Reason = "VolumesAttached"
-	ReasonGateUnknown           Reason = "GateUnknown"
+	ReasonRulesUnknown          Reason = "RulesUnknown"
 	ReasonAPIWriteFailed        Reason = "APIWriteFailed"
 	ReasonActivateFailed        Reason = "ActivateFailed"
 	ReasonRestartFailed         Reason = "RestartFailed"

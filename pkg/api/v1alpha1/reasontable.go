@@ -14,6 +14,8 @@ const (
 // ReasonInfo describes a reason. False is the usual value of each flag.
 type ReasonInfo struct {
 	Reason Reason
+	// Former is the code that an earlier version writes for it. Empty: there is none.
+	Former Reason
 	Giver  Giver
 	// Meaning explains the reason in docs and in kubectl.
 	Meaning string
@@ -112,7 +114,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonDrainBlocked, Giver: GivenByAgent, Meaning: "a PodDisruptionBudget, a drain rule, or the lack of a controller keeps a pod from being evicted"},
 	{Reason: ReasonDrainTimeout, Giver: GivenByAgent, Meaning: "the drain took longer than its limit and was aborted", RetriedWithoutLimit: true},
 	{Reason: ReasonVolumesAttached, Giver: GivenByAgent, Meaning: "the node is drained, and volumes of its pods are still attached to it (drain.volumesDetachedSeconds)", RetriedWithoutLimit: true},
-	{Reason: ReasonGateUnknown, Giver: GivenByAgent, Meaning: "the agent could not determine whether the node may begin"},
+	{Reason: ReasonRulesUnknown, Former: "GateUnknown", Giver: GivenByAgent, Meaning: "the agent could not determine whether the node may begin"},
 	{Reason: ReasonAPIWriteFailed, Giver: GivenByAgent, Meaning: "the API server refuses what the node has to write, or does not answer"},
 	{Reason: ReasonActivateFailed, Giver: GivenByAgent, Meaning: "the guard could not be armed, or the definition or symlink of the image not be changed"},
 	{Reason: ReasonRestartFailed, Giver: GivenByAgent, Meaning: "systemd-sysext refresh or the restart of the kubelet failed"},
@@ -133,6 +135,9 @@ var reasonInfos = func() map[Reason]ReasonInfo {
 	infos := make(map[Reason]ReasonInfo, len(Reasons))
 	for _, info := range Reasons {
 		infos[info.Reason] = info
+		if info.Former != "" {
+			infos[info.Former] = info
+		}
 	}
 	return infos
 }()

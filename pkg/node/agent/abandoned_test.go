@@ -43,7 +43,7 @@ func (c *cluster) manualAgent() *Agent {
 	})
 	node, err := c.admin.CoreV1().Nodes().Get(c.t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
-	c.must(a.nodes.GetStore().Add(node))
+	c.must(a.kubelet.nodes.GetStore().Add(node))
 	return a
 }
 
@@ -109,7 +109,7 @@ func TestNoRebootOnStaleWatch(t *testing.T) {
 	c.host.OnReboot = func(string) {}
 	a := c.manualAgent()
 	reboot := func() (int, error) {
-		err := a.act(t.Context(), machine.Action{Do: machine.DoReboot}, before)
+		_, err := a.act(t.Context(), machine.Action{Do: machine.DoReboot}, &round{Observation: before})
 		return c.host.RebootCount(), err
 	}
 
@@ -141,26 +141,26 @@ func TestStatusAnswersOrderThatWasRead(t *testing.T) {
 	a := c.manualAgent()
 	first, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
-	c.must(a.nodeUpgrades.GetStore().Add(first))
-	o, err := a.observe(t.Context())
+	c.must(a.report.nodeUpgrades.GetStore().Add(first))
+	r, err := a.observe(t.Context(), &openRules{})
 	c.must(err)
 	for range 1000 {
-		if o.Host != nil {
+		if r.Host != nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
-		o, err = a.observe(t.Context())
+		r, err = a.observe(t.Context(), &openRules{})
 		c.must(err)
 	}
-	if o.Host == nil {
+	if r.Host == nil {
 		t.Fatal("the host was never read")
 	}
 	c.order(v1alpha1.ReleaseNone, byRestart) // after it was read, before the status is written
 	second, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
-	c.must(a.nodeUpgrades.GetStore().Update(second))
-	a.state = machine.State{Upgrade: *first.Spec.Upgrade, Step: v1alpha1.StepWaiting}
-	c.must(a.persist(t.Context(), o, "", false))
+	c.must(a.report.nodeUpgrades.GetStore().Update(second))
+	r.state = machine.State{Upgrade: *first.Spec.Upgrade, Step: v1alpha1.StepWaiting}
+	c.must(a.report.persist(t.Context(), r, machine.Action{}))
 	if answered := c.status().ObservedGeneration; answered != first.Generation || second.Generation == first.Generation {
 		t.Errorf("the order had generation %d, then %d; observedGeneration is %d, want the first", first.Generation, second.Generation, answered)
 	}

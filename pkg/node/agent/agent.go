@@ -2,27 +2,20 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // Host is the node's systemd, logind and update_engine. *host.Client implements it.
@@ -72,71 +65,44 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Agent runs the loop of one node.
+// Agent runs the loop of one node. Six senses see the node, each with what it remembers; the state is what
+// machine has decided.
 type Agent struct {
 	Config
-	slots   *slot.Slots
-	drainer *drain.Drainer
-	kick    chan struct{}
-	started time.Time
+	state   machine.State
+	host    *hostSense
+	slots   *slotSense
+	kubelet *kubeletSense
+	etcd    *etcdSense
+	drain   *drainSense
+	report  *reportSense
 
-	nodeUpgrades, inventories, nodes cache.SharedIndexInformer
-	leases                           slotWatch
-	pods                             podWatch
-
-	state         machine.State
-	generation    int64 // of the NodeUpgrade that state is for
-	seen          hostView
-	failures      map[verb.Verb]time.Time    // when the last logged failure of a verb ended
-	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
-	stageAgain    bool                       // the last staging no longer counts, see keyringHold
-	engine        engineView
-	lastStatus    writtenStatus
-	answered      bool      // lastStatus is of the present observation
-	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
-	inventory     inventoryView
-	open          openGate
-	nodeWrite     nodeWrite
-	leaseWrite    leaseWrite
-	daemonSets    map[types.NamespacedName]bool // those that the last gate found; nil: it did not look
-	drained       *machine.Drain
-	ending        []types.UID // the pods that the last round of evictions left, if all of them were evicted
-	onlyLooks     bool        // they have gone: the next round evicts nothing
-	uncordoned    bool        // this agent has removed the Node's marks, and has not freed its slot or cordoned since
-	volumes       *machine.Volumes
-	rebootTriedAt time.Time // when this agent first tried to request the reboot
-	rebootAt      time.Time // when it was requested last
-	rebootProblem error     // why the last request for a reboot was refused
-	failingWrite  failedWrite
-	refused       map[string]string // what the API server answered to a report in an object of that kind, if it refused
-	etcd          etcdView
 	kubeadm       *logCopier
-	registration  registrationView
-	lease         leaseView
-	conditions    conditionsView
-	ready         func() // calls Config.Ready the first time
-	failuresInRow int    // reconciles that failed in a row
-	installed     bool
+	kick          chan struct{}
+	started       time.Time
+	failuresInRow int // reconciles that failed in a row
 }
 
 // New returns an Agent.
 func New(c Config) *Agent {
-	a := &Agent{
-		Config:  c,
-		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, Account: c.Account},
-		kick:    make(chan struct{}, 1),
-		started: c.Now(),
+	a := assemble(c)
+	a.kubelet.watch(a.wakeUp)
+	a.slots.watch(a.wakeUp)
+	a.drain.watch(a.wakeUp)
+	a.report.watch(a.wakeUp)
+	return a
+}
 
-		failures:      map[verb.Verb]time.Time{},
-		startFailures: map[verb.Verb]startFailure{},
-		refused:       map[string]string{},
-	}
-	a.slots = slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes(), a.watchedLease)
+// assemble returns an Agent without watches.
+func assemble(c Config) *Agent {
+	a := &Agent{Config: c, kick: make(chan struct{}, 1), started: c.Now()}
+	a.host = newHostSense(&a.Config)
+	a.slots = &slotSense{Config: &a.Config, leases: newSlotWatch()}
+	a.kubelet = &kubeletSense{Config: &a.Config}
+	a.etcd = &etcdSense{Config: &a.Config, host: a.host, slots: a.slots}
+	a.drain = &drainSense{Config: &a.Config, drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, Account: c.Account}}
+	a.report = &reportSense{Config: &a.Config, host: a.host, etcd: a.etcd, refused: map[string]string{}, ready: sync.OnceFunc(c.Ready)}
 	a.kubeadm = newLogCopier(c.Host, c.Output)
-	a.ready = sync.OnceFunc(c.Ready)
-	a.engine.ask.Store(true)
-	a.watch()
-	a.pods.begin = a.watchPods
 	return a
 }
 
@@ -144,7 +110,7 @@ func New(c Config) *Agent {
 // problem in the status.
 func (a *Agent) Run(ctx context.Context) {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
-	defer time.AfterFunc(a.ReadyWithin, a.ready).Stop()
+	defer time.AfterFunc(a.ReadyWithin, a.report.ready).Stop()
 	if !a.startWatches(ctx) || !a.loadState(ctx) {
 		return
 	}
@@ -172,140 +138,42 @@ func (a *Agent) wakeUp() {
 	}
 }
 
-// nodeUpgrade returns this node's NodeUpgrade, from the watch, or nil. The first list may be
-// older than the Node, and have the NodeUpgrade of a former Node of this name.
-func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
-	nu := one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
-	if nu != nil && ofFormerNode(nu, a.node()) {
-		return nil
+// startWatches starts the watches of the node's own objects, and waits for their first lists. It returns false if
+// ctx ended first.
+func (a *Agent) startWatches(ctx context.Context) bool {
+	var synced []cache.InformerSynced
+	for _, informer := range []cache.SharedIndexInformer{a.report.nodeUpgrades, a.report.inventories, a.kubelet.nodes} {
+		go informer.RunWithContext(ctx)
+		synced = append(synced, informer.HasSynced)
 	}
-	return nu
+	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-func one[T any](informer cache.SharedIndexInformer) (none T) {
-	for _, object := range informer.GetStore().List() {
-		return object.(T)
-	}
-	return none
-}
-
-// Driver runs an agent one reconcile at a time, for a caller that has its own clock and
-// fills the caches itself. Agent.Run does the same with watches.
-type Driver struct{ agent *Agent }
-
-// Caches are the stores from which an agent reads what its watches show.
-type Caches struct {
-	NodeUpgrades, Inventories, Nodes cache.Store
-}
-
-// WatchSlots begins a watch of all slots, or of the one with that name, and returns its store
-// with what the first list has, and how to end it. A nil store: the list failed, and the next
-// Reconcile begins it again.
-type WatchSlots func(every bool, name string) (store cache.Store, stop func())
-
-// WatchPods begins a watch of the node's pods, and returns its store and how to end it. A nil store: the
-// list failed, and the next Reconcile begins it again.
-type WatchPods func() (store cache.Store, stop func())
-
-// NewDriver returns the Driver of an agent that has not begun.
-func NewDriver(c Config, watch WatchSlots, watchPods WatchPods) *Driver {
-	a := New(c)
-	a.pods.begin = func(context.Context) (cache.Store, func() bool, func()) {
-		store, stop := watchPods()
-		return store, func() bool { return true }, stop
-	}
-	a.leases.start = func(_ context.Context, scope slotScope) *slotWatch {
-		w, synced := newSlotWatch(), make(chan struct{})
-		w.scope, w.synced = scope, synced
-		if scope != (slotScope{}) {
-			store, stop := watch(scope.every, scope.name)
-			if store == nil {
-				w.scope.name = "unread" // differs from every scope, so that follow begins it again
-				return &w
-			}
-			w.store, w.stop = store, stop
+// watchHost kicks when a unit on the host changes. The bus may be unreachable.
+func (a *Agent) watchHost(ctx context.Context) {
+	for ctx.Err() == nil {
+		changes, err := a.Host.Changes(ctx)
+		if err != nil {
+			a.Log.WarnContext(ctx, "watching the host's units", "node", a.Node, "error", err)
+			sleep(ctx, maxPause)
+			continue
 		}
-		close(synced)
-		return &w
-	}
-	return &Driver{agent: a}
-}
-
-// Caches returns the stores to fill before Resume and Reconcile.
-func (s *Driver) Caches() Caches {
-	a := s.agent
-	return Caches{
-		NodeUpgrades: a.nodeUpgrades.GetStore(), Inventories: a.inventories.GetStore(),
-		Nodes: a.nodes.GetStore(),
+		for change := range changes {
+			if change.Verb == verb.Kubeadm {
+				a.kubeadm.wakeUp()
+			}
+			if change.UpdateEngine || change.Verb == verb.Facts {
+				a.host.engine.ask.Store(true)
+			}
+			a.wakeUp()
+		}
+		sleep(ctx, afterError)
 	}
 }
 
-// Resume restores the state of the last agent. It returns false if ctx ended first.
-func (s *Driver) Resume(ctx context.Context) bool { return s.agent.loadState(ctx) }
-
-// Reconcile runs steps until the node has to wait, and returns for how long at most.
-func (s *Driver) Reconcile(ctx context.Context) time.Duration { return s.agent.reconcile(ctx) }
-
-// AskUpdateEngine has the next Reconcile read update_engine's status, as a signal of
-// update_engine does, and the end of the verb "facts".
-func (s *Driver) AskUpdateEngine() { s.agent.engine.ask.Store(true) }
-
-// State returns the node's progress.
-func (s *Driver) State() machine.State { return s.agent.state }
-
-// AccountDir is where a pod finds its ServiceAccount.
-const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-// Clients are the two identities of an agent.
-type Clients struct {
-	Account, Kubelet kube.Interface
-	Upgrades         *kube.Kinds
-	// Clock compares the node's clock with the API server's.
-	Clock *kube.Clock
-}
-
-// Connect makes clients for the API server that the kubelet's own kubeconfig
-// names: it can be reached without cluster DNS, CNI and kube-proxy. Certificate
-// and token are named as files, which client-go reads again when they rotate.
-func Connect(kubeletConfig, accountDir string) (*Clients, error) {
-	kubelet, err := clientcmd.BuildConfigFromFlags("", kubeletConfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubelet's kubeconfig %s: %w", kubeletConfig, err)
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
-	if kubelet.CAFile != "" {
-		// A file of the host that the pod does not mount; it holds the same.
-		kubelet.CAFile = filepath.Join(accountDir, "ca.crt")
-	}
-	return NewClients(&rest.Config{
-		Host:            kubelet.Host,
-		APIPath:         kubelet.APIPath,
-		BearerTokenFile: filepath.Join(accountDir, "token"),
-		TLSClientConfig: rest.TLSClientConfig{
-			CAData: kubelet.CAData, CAFile: kubelet.CAFile, ServerName: kubelet.ServerName, Insecure: kubelet.Insecure,
-		},
-	}, kubelet)
-}
-
-// NewClients makes the clients of an agent for its two identities, and changes these configurations.
-func NewClients(account, kubelet *rest.Config) (*Clients, error) {
-	account.UserAgent, kubelet.UserAgent = "kubectl-upgrade-agent", "kubectl-upgrade-agent/kubelet"
-	c := Clients{Clock: &kube.Clock{}}
-	for _, config := range []*rest.Config{account, kubelet} {
-		// A full node has a few hundred pods, each asked about in a round.
-		config.QPS, config.Burst = 50, 200
-		config.Wrap(retryReads)
-		kube.RefuseRedirects(config)
-	}
-	account.Wrap(c.Clock.Wrap)
-	var err error
-	if c.Kubelet, err = kube.NewForConfig(kubelet); err != nil {
-		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)
-	}
-	if c.Account, err = kube.NewForConfig(account); err != nil {
-		return nil, fmt.Errorf("making a client with the ServiceAccount's identity: %w", err)
-	}
-	if c.Upgrades, err = kube.NewKinds(account); err != nil {
-		return nil, err
-	}
-	return &c, nil
 }

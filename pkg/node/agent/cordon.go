@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -101,35 +100,16 @@ func cordonSetters(node *corev1.Node) []metav1.ManagedFieldsEntry {
 }
 
 // patch writes the Node as its kubelet, which may write no other Node.
-func (a *Agent) patch(ctx context.Context, p nodePatch) error {
+func (k *kubeletSense) patch(ctx context.Context, p nodePatch) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	err = a.writeNode(func() (*corev1.Node, error) {
-		return a.Kubelet.Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+	err = k.write(func() (*corev1.Node, error) {
+		return k.Kubelet.Nodes().Patch(ctx, k.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
 	})
 	if err != nil {
-		return fmt.Errorf("writing node %s as its kubelet: %w", a.Node, err)
+		return fmt.Errorf("writing node %s as its kubelet: %w", k.Node, err)
 	}
 	return nil
-}
-
-// free frees the slot if the Node has no annotation of ours. Unless this agent has removed them, and has not
-// cordoned the node since, it reads the Node live: a stale watch may not show our latest cordon, and the next
-// node would begin while this one is still cordoned.
-func (a *Agent) free(ctx context.Context, node *corev1.Node, held string) error {
-	if a.uncordoned {
-		a.uncordoned = false
-		return a.slots.Free(ctx, held, ownerOf(node))
-	}
-	now, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return fmt.Errorf("reading node %s before its slot is freed: %w", a.Node, err)
-	case nodeOf(now).Marked():
-		return fmt.Errorf("not freeing the slot of node %s: the node still has our annotations, which the watch does not show yet", a.Node)
-	}
-	return a.slots.Free(ctx, held, ownerOf(node))
 }

@@ -37,7 +37,9 @@ func TestNodeUpgradeOfFormerNode(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := steps.agent.nodeUpgrade() != nil; got != follows {
+		r := round{node: steps.agent.kubelet.node()}
+		steps.agent.report.add(&r)
+		if got := r.order != nil; got != follows {
 			t.Errorf("follows a NodeUpgrade %s: %t, want %t", owner, got, follows)
 		}
 	}

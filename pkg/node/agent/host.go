@@ -2,11 +2,11 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -14,26 +14,67 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// readHost reads the verbs' results, and gathers facts again if a verb has ended since, or
+// hostSense knows what the node's systemd tells: the results of verbs, the facts of the host's files, and
+// update_engine's status.
+type hostSense struct {
+	*Config
+	seen          hostView
+	engine        engineView
+	failures      map[verb.Verb]time.Time    // when the last logged failure of a verb ended
+	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
+	stageAgain    bool                       // the last staging no longer counts, as the keyring has changed
+	installed     bool
+	reboots       rebootRequests
+}
+
+func newHostSense(c *Config) *hostSense {
+	h := &hostSense{Config: c, failures: map[verb.Verb]time.Time{}, startFailures: map[verb.Verb]startFailure{}}
+	h.engine.ask.Store(true)
+	return h
+}
+
+// rebootRequests is what came of the requests for a reboot in this attempt.
+type rebootRequests struct {
+	triedAt time.Time // when this agent first tried to request it
+	askedAt time.Time // when it was requested last
+	problem error     // why the last request was refused
+}
+
+// add adds what is known of the host. What cannot be read is left out, with the reason.
+func (h *hostSense) add(ctx context.Context, r *round) {
+	r.RebootTriedAt, r.RebootAskedAt = h.reboots.triedAt, h.reboots.askedAt
+	if problem := h.reboots.problem; problem != nil {
+		r.RebootProblem, r.RebootReason = problem.Error(), host.ReasonOf(problem, v1alpha1.ReasonRebootFailed)
+	}
+	if r.node == nil {
+		r.HostProblem = "this node's Node object does not exist"
+		return
+	}
+	if err := h.read(ctx, r); err != nil {
+		r.Host, r.HostProblem = nil, err.Error()
+	}
+}
+
+// read reads the verbs' results, and gathers facts again if a verb has ended since, or
 // another upgrade is requested: machine must not get new results with old facts, and an
 // upgrade must not begin with facts from before it.
-func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
-	if ready, err := a.takeOver(ctx, *o); err != nil || !ready {
+func (h *hostSense) read(ctx context.Context, r *round) error {
+	if ready, err := h.takeOver(ctx, r); err != nil || !ready {
 		return err
 	}
-	o.Work = map[verb.Verb]machine.Work{}
+	r.Work = map[verb.Verb]machine.Work{}
 	var after strings.Builder
-	if o.Managed {
+	if r.Managed {
 		after.WriteString("managed ")
 	}
-	if upgrade := o.Spec.Upgrade; upgrade != nil {
+	if upgrade := r.Spec.Upgrade; upgrade != nil {
 		after.WriteString(upgrade.UID)
 	}
 	for _, entry := range verb.Table {
 		if !entry.ChangesFacts {
 			continue
 		}
-		last, err := a.readWork(ctx, entry.Verb, o)
+		last, err := h.readWork(ctx, entry.Verb, r)
 		if err != nil {
 			return err
 		}
@@ -41,88 +82,88 @@ func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
 			fmt.Fprintf(&after, " %s@%d", entry.Verb, last.FinishedAt.UnixNano())
 		}
 	}
-	if err := a.gather(ctx, *o, after.String()); err != nil {
+	if err := h.gather(ctx, r, after.String()); err != nil {
 		return err
 	}
-	a.readUpdateEngine(ctx)
-	if a.seen.facts == nil || a.seen.after != after.String() {
+	h.readUpdateEngine(ctx)
+	if h.seen.facts == nil || h.seen.after != after.String() {
 		return nil
 	}
-	o.Host = hostOf(*a.seen.facts, a.engine.status)
-	o.Host.At = a.seen.at
-	return a.readControlPlaneWork(ctx, o)
+	r.Host = hostOf(*h.seen.facts, h.engine.status)
+	r.Host.At = h.seen.at
+	return h.readControlPlaneWork(ctx, r)
 }
 
 // readControlPlaneWork reads the results of verbs that run on control planes only.
-func (a *Agent) readControlPlaneWork(ctx context.Context, o *machine.Observation) error {
-	if !o.Host.ControlPlane {
+func (h *hostSense) readControlPlaneWork(ctx context.Context, r *round) error {
+	if !r.Host.ControlPlane {
 		return nil
 	}
 	for _, entry := range verb.Table {
 		if !entry.ControlPlane {
 			continue
 		}
-		last, err := a.readWork(ctx, entry.Verb, o)
+		last, err := h.readWork(ctx, entry.Verb, r)
 		if err != nil {
 			return err
 		}
 		if entry.Verb == verb.Snapshot && last != nil && last.OK {
-			a.readEtcdSnapshot(last, o)
+			h.readEtcdSnapshot(last, r)
 		}
 	}
 	return nil
 }
 
 // readWork reads a verb's state and last result.
-func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observation) (last *verb.Result, err error) {
-	running, last, err := a.Host.Last(ctx, v)
+func (h *hostSense) readWork(ctx context.Context, v verb.Verb, r *round) (last *verb.Result, err error) {
+	running, last, err := h.Host.Last(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	work := machine.Work{Running: running, StartFailure: a.startFailures[v].StartFailure}
+	work := machine.Work{Running: running, StartFailure: h.startFailures[v].StartFailure}
 	if last != nil {
 		work.Result = *last
 	}
-	if v == verb.Stage && a.stageAgain {
+	if v == verb.Stage && h.stageAgain {
 		work.Key = ""
 	}
-	o.Work[v] = work
-	a.logFailure(ctx, last)
+	r.Work[v] = work
+	h.logFailure(ctx, last)
 	return last, nil
 }
 
 // logFailure logs each failed run of a verb once.
-func (a *Agent) logFailure(ctx context.Context, last *verb.Result) {
-	if last == nil || last.OK || a.failures[last.Verb].Equal(last.FinishedAt) {
+func (h *hostSense) logFailure(ctx context.Context, last *verb.Result) {
+	if last == nil || last.OK || h.failures[last.Verb].Equal(last.FinishedAt) {
 		return
 	}
-	a.failures[last.Verb] = last.FinishedAt
-	a.Log.WarnContext(ctx, "host verb failed", "node", a.Node, "verb", last.Verb, "key", last.Key, "reason", last.Reason, "message", last.Message)
+	h.failures[last.Verb] = last.FinishedAt
+	h.Log.WarnContext(ctx, "host verb failed", "node", h.Node, "verb", last.Verb, "key", last.Key, "reason", last.Reason, "message", last.Message)
 }
 
 // takeOver installs the program that verbs run, if the node is managed or an attempt is in
 // progress. It returns false while the verb "uninstall" removes what is there. Between
 // attempts it installs nothing that the UpgradePolicy does not allow.
-func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, error) {
-	running, _, err := a.Host.Last(ctx, verb.Uninstall)
+func (h *hostSense) takeOver(ctx context.Context, r *round) (bool, error) {
+	running, _, err := h.Host.Last(ctx, verb.Uninstall)
 	if err != nil || running {
 		return false, err
 	}
-	between := machine.BetweenAttempts(a.state.Step)
-	if a.installed || !o.Managed && between {
+	between := machine.BetweenAttempts(r.state.Step)
+	if h.installed || !r.Managed && between {
 		return true, nil
 	}
 	if between {
-		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+		ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
 		defer cancel()
-		if policy, err := a.policy(ctx); err != nil || rules.Policy(policy).Holds() {
+		if policy, err := h.livePolicy(ctx); err != nil || rules.Policy(policy).Holds() {
 			return true, nil // tried again by the next reconcile; the verbs say why
 		}
 	}
-	if err := a.Install(); err != nil {
+	if err := h.Install(); err != nil {
 		return false, fmt.Errorf("installing the host's copy of the agent: %w", err)
 	}
-	a.installed = true
+	h.installed = true
 	return true, nil
 }
 
@@ -171,90 +212,16 @@ func kubeadmVersion(f verb.HostFacts) string {
 	return f.Kubeadm.Version
 }
 
-// How old facts may be, and how soon a failed request is repeated.
-const (
-	factsAge        = 5 * time.Minute
-	factsAgeProblem = 15 * time.Second // while there is a problem that a person may fix, or the guard may act
-	factsRetry      = 10 * time.Second
-)
-
-// hostView holds the last facts of the host's files.
-type hostView struct {
-	facts *verb.HostFacts
-	after string    // the upgrade and the work that facts were gathered after
-	at    time.Time // when they were asked for
-	asked question
-	wrong string // why the last gathering failed
-}
-
-// question is one request for facts. Its key is never used twice: the answer to
-// an older one may be from another boot.
-type question struct {
-	key   string
-	after string
-	at    time.Time
-	open  bool
-}
-
-// gather takes the result of the last request, and requests facts again if they are too
-// old. Old facts remain valid until then, unless a verb has ended or another upgrade was
-// requested since.
-func (a *Agent) gather(ctx context.Context, o machine.Observation, after string) error {
-	running, last, err := a.Host.Last(ctx, verb.Facts)
-	if err != nil || running {
-		return err
+// readEtcdSnapshot reads the result of the verb snapshot, for the status.
+func (h *hostSense) readEtcdSnapshot(last *verb.Result, r *round) {
+	var out verb.SnapshotOutput
+	if err := last.Decode(&out); err != nil {
+		work := r.Work[verb.Snapshot]
+		work.OK, work.Message = false, "what the snapshot left cannot be read: "+err.Error()
+		r.Work[verb.Snapshot] = work
+		return
 	}
-	seen := &a.seen
-	if seen.asked.open && last != nil && last.Key == seen.asked.key {
-		if err := seen.answer(last); err != nil {
-			return err
-		}
-		a.engine.ask.Store(true) // so that its status is no older than the facts
+	r.EtcdSnapshot = &v1alpha1.EtcdSnapshot{
+		Node: h.Node, Path: out.Path, Digest: v1alpha1.DigestOf(out.SHA256), CreationTime: *timeOf(out.TakenAt),
 	}
-	age := o.Now.Sub(seen.asked.at)
-	stale := seen.facts == nil || seen.wrong != "" || seen.after != after || age >= seen.maxAge() ||
-		seen.at.Before(machine.HostSince(a.state, o, seen.facts.ConfProblem))
-	if (seen.asked.open || seen.wrong != "") && age < factsRetry {
-		stale = false
-	}
-	if stale {
-		return a.requestFacts(ctx, o.Now, after)
-	}
-	if seen.wrong != "" {
-		return errors.New(seen.wrong)
-	}
-	return nil
-}
-
-func (h *hostView) answer(last *verb.Result) error {
-	h.asked.open, h.wrong = false, ""
-	if !last.OK {
-		h.wrong = "gathering the host's facts: " + last.Message
-		return nil
-	}
-	var facts verb.HostFacts
-	if err := last.Decode(&facts); err != nil {
-		return fmt.Errorf("reading the host's facts: %w", err)
-	}
-	h.facts, h.after, h.at = &facts, h.asked.after, h.asked.at
-	return nil
-}
-
-func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) error {
-	key := now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Facts, key, verb.Input{}, false); err != nil {
-		return err
-	}
-	a.seen.asked = question{key: key, after: after, at: now, open: true}
-	return nil
-}
-
-// maxAge returns how old the facts may be. The node's definitions matter only where
-// Kubernetes comes as a sysext image.
-func (h *hostView) maxAge() time.Duration {
-	problem := h.facts.Supported && (h.facts.ConfProblem != "" || h.facts.MissingImage != "" || h.facts.Armed)
-	if problem || h.facts.Guarded || h.facts.KubeletProblem != "" {
-		return factsAgeProblem
-	}
-	return factsAge
 }

@@ -15,11 +15,11 @@ import (
 func TestFailedFactsAreGatheredAgain(t *testing.T) {
 	h := pretend.NewHost()
 	h.Takes = 0
-	a := &Agent{Config: Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
+	a := assemble(Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	now := time.Now()
 	gather := func() error {
 		t.Helper()
-		err := a.gather(t.Context(), machine.Observation{Now: now}, "")
+		err := a.host.gather(t.Context(), &round{Observation: machine.Observation{Now: now}}, "")
 		h.AwaitEnd(t.Context(), verb.Facts)
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 )
 
 // inventoryPause is how long a write may take to come back through the watch, and
@@ -25,42 +24,42 @@ type inventoryView struct {
 
 // writeInventory writes the node's NodeInventory if its facts changed. No step of an upgrade
 // waits for it.
-func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
-	node := a.node()
-	if node == nil || a.seen.facts == nil || a.seen.facts.ControlPlane && a.etcd.at.IsZero() {
+func (p *reportSense) writeInventory(ctx context.Context, r *round) {
+	node := r.node
+	if node == nil || p.host.seen.facts == nil || p.host.seen.facts.ControlPlane && p.etcd.at.IsZero() {
 		return // without etcd's answer preflight would report a problem
 	}
-	written := a.writtenInventory(node, o.Now)
-	found := a.nodeFacts(written)
+	written := p.writtenInventory(node, r.Now)
+	found := p.nodeFacts(written)
 	if written != nil && !factsChanged(*written, found) {
-		a.ready()
+		p.ready()
 		return
 	}
-	if a.inventory.written == nil && o.Now.Sub(a.inventory.at) < inventoryPause {
+	if p.inventory.written == nil && r.Now.Sub(p.inventory.at) < inventoryPause {
 		return
 	}
-	a.inventory = inventoryView{at: o.Now}
+	p.inventory = inventoryView{at: r.Now}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, NodeFacts: found}
+	out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: p.Node}, NodeFacts: found}
 	out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
-	_, err := a.Upgrades.NodeInventories.Apply(ctx, out, fieldManager, "")
-	a.noteRefused("NodeInventory", err)
+	_, err := p.Upgrades.NodeInventories.Apply(ctx, out, fieldManager, "")
+	p.noteRefused(node, "NodeInventory", err)
 	if err != nil {
-		a.Log.WarnContext(ctx, "writing the NodeInventory", "node", a.Node, "error", err, "retryAfter", inventoryPause)
+		p.Log.WarnContext(ctx, "writing the NodeInventory", "node", p.Node, "error", err, "retryAfter", inventoryPause)
 		return
 	}
-	a.inventory.written = &found
-	a.ready()
+	p.inventory.written = &found
+	p.ready()
 }
 
 // writtenInventory returns the facts in the node's NodeInventory: those that this agent
 // wrote last, or those that the watch shows. It returns nil if there are none.
-func (a *Agent) writtenInventory(node *corev1.Node, now time.Time) *v1alpha1.NodeFacts {
-	there := one[*v1alpha1.NodeInventory](a.inventories)
+func (p *reportSense) writtenInventory(node *corev1.Node, now time.Time) *v1alpha1.NodeFacts {
+	there := one[*v1alpha1.NodeInventory](p.inventories)
 	switch {
-	case a.inventory.written != nil && (there != nil || now.Sub(a.inventory.at) < inventoryPause):
-		return a.inventory.written
+	case p.inventory.written != nil && (there != nil || now.Sub(p.inventory.at) < inventoryPause):
+		return p.inventory.written
 	case there != nil && there.OwnedBy(node.UID):
 		return &there.NodeFacts
 	}
@@ -69,21 +68,21 @@ func (a *Agent) writtenInventory(node *corev1.Node, now time.Time) *v1alpha1.Nod
 
 // nodeFacts returns the last facts of the host's files, update_engine and etcd. Etcd's are
 // kept from the last agent until this one has read them.
-func (a *Agent) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
-	facts := *a.seen.facts.Node.DeepCopy()
-	facts.Installed = a.seen.facts.Installed
-	facts.ClockAheadSeconds = int32(a.clockAhead().Round(10 * time.Second).Seconds())
-	if a.seen.facts.ControlPlane {
+func (p *reportSense) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
+	facts := *p.host.seen.facts.Node.DeepCopy()
+	facts.Installed = p.host.seen.facts.Installed
+	facts.ClockAheadSeconds = int32(p.clockAhead().Round(10 * time.Second).Seconds())
+	if p.host.seen.facts.ControlPlane {
 		facts.StaticPods = append(facts.StaticPods, "kube-apiserver")
 	}
-	if a.seen.facts.EtcdMember {
+	if p.host.seen.facts.EtcdMember {
 		facts.StaticPods = append(facts.StaticPods, "etcd")
 	}
-	if a.engine.problem != "" {
-		facts.Problems = append(facts.Problems, a.engine.problem)
+	if p.host.engine.problem != "" {
+		facts.Problems = append(facts.Problems, p.host.engine.problem)
 	}
-	facts.Etcd = a.etcd.facts
-	if a.etcd.at.IsZero() && written != nil {
+	facts.Etcd = p.etcd.facts
+	if p.etcd.at.IsZero() && written != nil {
 		facts.Etcd = written.Etcd
 	}
 	return facts

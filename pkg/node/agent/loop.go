@@ -3,10 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // Pauses between reconciles, unless a watch reports a change earlier.
@@ -26,71 +20,52 @@ const (
 	afterError    = time.Second      // doubled up to maxPause
 	maxPause      = 30 * time.Second // also the longest requeueAfter, as facts expire
 	maxSteps      = 64               // steps in one reconcile
-	maxEvent      = 1024             // bytes of an event's message
 )
 
 // reconcile runs steps until the node has to wait, and returns for how long at most.
 func (a *Agent) reconcile(ctx context.Context) time.Duration {
-	a.open.now = false
+	var open openRules
 	for range maxSteps {
-		o, err := a.observe(ctx)
+		r, err := a.observe(ctx, &open)
 		if err != nil {
 			return a.backoff(ctx, "observing", err)
 		}
-		next, action := machine.Next(a.state, o)
+		next, action := machine.Next(a.state, r.Observation)
 		stepChanged := next.Step != a.state.Step
-		a.move(ctx, next, o)
-		a.watchPodsIfNeeded(ctx, o)
+		a.move(ctx, next, r)
+		a.drain.watchIfNeeded(ctx, r)
 		if stepChanged && action.Do == machine.DoNothing {
 			continue // this step is written with what follows
 		}
-		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action, o))
-		if err != nil && !a.mayActUnwritten(ctx, action, err) {
+		err = a.report.persist(ctx, r, action)
+		if err != nil && !a.report.mayActUnwritten(ctx, r, action, err) {
 			return a.backoff(ctx, "writing the status", err)
 		}
 		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
 			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "nextAction", action.String())
 		}
-		a.showConditions(ctx, o)
+		a.kubelet.show(ctx, r)
 		if action.Do == machine.DoNothing {
-			a.writeInventory(ctx, o)
+			a.report.writeInventory(ctx, r)
 			a.failuresInRow = 0
-			return a.requeueAfter(o, action.Wake)
+			return a.requeueAfter(r, action.Wake)
 		}
-		err = a.act(ctx, action, o)
-		a.failingWrite.record(action.Do, o.Now, err)
+		goesOn, err := a.act(ctx, action, r)
+		a.report.failing.record(action.Do, r.Now, err)
 		if err != nil {
 			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
 		a.failuresInRow = 0
-		if a.goesOn(action.Do) {
+		if goesOn {
 			continue
 		}
 		if action.Do == machine.DoDrain || action.Do == machine.DoLook {
-			return a.requeueAfter(o, action.Wake)
+			return a.requeueAfter(r, action.Wake)
 		}
 		return afterAction
 	}
 	a.Log.ErrorContext(ctx, "reconciling without reaching a stable state", "node", a.Node, "step", a.state.Step)
 	return afterError
-}
-
-// mayActUnwritten reports whether an action may be done though the State was not written.
-// Without a NodeUpgrade the node still goes back into service: the coordinator that would
-// create the NodeUpgrade may itself wait for this cordoned node. That there is none is read
-// live: a watch's first list may be from before it was created.
-func (a *Agent) mayActUnwritten(ctx context.Context, action machine.Action, err error) bool {
-	entry, isVerb := verb.Lookup(action.Verb)
-	switch {
-	case isVerb:
-		return entry.NeedsNoState
-	case !errors.Is(err, errNoNodeUpgrade):
-		return false
-	case action.Do.BringsBack():
-		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
-		return apierrors.IsNotFound(err) || err == nil && ofFormerNode(nu, a.node())
-	}
-	return action.Do == machine.DoNothing
 }
 
 // backoff logs an error and returns when to retry.
@@ -110,20 +85,20 @@ func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Durat
 
 // requeueAfter returns how long to wait until wake, or the longest pause, or until a change
 // of the status has to be written.
-func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duration {
+func (a *Agent) requeueAfter(r *round, wake time.Time) time.Duration {
 	longest := maxPause
-	if !a.changedAt.IsZero() {
-		longest = max(afterError, a.changedAt.Add(a.writesWithin()).Sub(o.Now)) // not 0: the write may have failed
+	if !a.report.changedAt.IsZero() {
+		longest = max(afterError, a.report.changedAt.Add(a.report.writesWithin()).Sub(r.Now)) // not 0: the write may have failed
 	}
-	if !a.conditions.plannedAt.IsZero() {
+	if !a.kubelet.shown.plannedAt.IsZero() {
 		longest = min(longest, writeWithin)
 	}
 	switch {
-	case o.Host == nil:
+	case r.Host == nil:
 		longest = min(longest, factsRetry)
-	case machine.NeedsLease(a.state, o):
+	case machine.NeedsLease(a.state, r.Observation):
 		longest = min(longest, leaseAge)
-	case a.etcd.wanted:
+	case r.wantsEtcd:
 		longest = min(longest, etcdAge)
 	}
 	if wake.IsZero() {
@@ -133,27 +108,26 @@ func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duratio
 }
 
 // move sets the State, and logs and records a change of the step.
-func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observation) {
+func (a *Agent) move(ctx context.Context, next machine.State, r *round) {
 	before := a.state
-	a.state = next
+	a.state, r.state = next, next
 	if before.Step == next.Step {
 		if next.Reason == v1alpha1.ReasonDrainBlocked && before.Reason != next.Reason {
 			a.record(Event{Type: corev1.EventTypeWarning, Reason: "UpgradeDrainBlocked", Message: next.Message})
 		}
 		return
 	}
-	a.failingWrite = failedWrite{}
+	a.report.failing = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
-		a.rebootTriedAt, a.rebootAt, a.rebootProblem, a.etcd.dueSince = time.Time{}, time.Time{}, nil, time.Time{}
-		a.drained, a.ending, a.volumes = nil, nil, nil
-		a.drainer.Begin(a.daemonSets)
+		a.host.reboots, a.etcd.dueSince = rebootRequests{}, time.Time{}
+		a.drain.begin()
 	}
 	t := Transition{
-		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
+		Node: a.Node, Upgrade: next.Upgrade.Name, Version: r.Spec.Version,
 		From: before.Step, To: next.Step, Reason: next.Reason, Message: next.Message,
 	}
 	if !before.Since.IsZero() {
-		t.Took = o.Now.Sub(before.Since)
+		t.Took = r.Now.Sub(before.Since)
 	}
 	t.Log(ctx, a.Log)
 	if before.Step != "" && next.Step.Info().Event {
@@ -163,74 +137,29 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 
 // record records an event on the Node.
 func (a *Agent) record(e Event) {
-	if node := a.node(); node != nil {
+	if node := a.kubelet.node(); node != nil {
 		a.Events.Record(string(node.UID), e)
 	}
 }
 
-// noteRefused records an event on the Node when the API server refuses what this agent reports in an object, with the
-// field that it names: the object itself cannot say so. Each answer is recorded once.
-func (a *Agent) noteRefused(kind string, err error) {
-	answer := ""
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err) {
-		answer = err.Error()
-	}
-	if answer != "" && answer != a.refused[kind] {
-		message := fmt.Sprintf("%s %s cannot be written: %s", kind, a.Node, answer)
-		a.record(Event{Type: corev1.EventTypeWarning, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: host.Clip(message, maxEvent)})
-	}
-	if err == nil || answer != "" {
-		a.refused[kind] = answer
-	}
-}
-
-// watchPodsIfNeeded watches the node's pods while a step needs them: those that are evicted, and those of
-// a control plane.
-func (a *Agent) watchPodsIfNeeded(ctx context.Context, o machine.Observation) {
-	if a.state.Step == v1alpha1.StepDraining || a.onControlPlane() && machine.NeedsHealth(a.state, o) {
-		a.pods.start(ctx)
-		return
-	}
-	a.pods.end()
-}
-
-// dialRetryPause is the pause before a read is retried, on average: agents that lost the API
-// server at the same moment do not all come back at the same moment.
-const dialRetryPause = 500 * time.Millisecond
-
-// retryReads retries reads while the API server is unreachable, until their context ends.
-// Without it a watch waits up to half a minute between two attempts, and would see that
-// much later that the API server is back.
-//
-// It removes Retry-After from answers to writes: client-go would otherwise repeat a refused
-// eviction for minutes, without reading the gate again.
-func retryReads(next http.RoundTripper) http.RoundTripper {
-	return readRetrier{next: next}
-}
-
-type readRetrier struct {
-	next http.RoundTripper
-}
-
-func (p readRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	for {
-		response, err := p.next.RoundTrip(r)
-		if err == nil && r.Method != http.MethodGet {
-			response.Header.Del("Retry-After")
+// loadState restores the State from the last agent's status. It reads live: a watch's first
+// list may be older than the last write, with which the node rebooted. It returns false if
+// ctx ended first.
+func (a *Agent) loadState(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
+		switch {
+		case err == nil && ofFormerNode(nu, a.kubelet.node()):
+			return true // the coordinator is about to delete it
+		case err == nil:
+			a.state, a.report.generation = stateOf(nu.Status), max(0, nu.Status.ObservedGeneration)
+			a.report.last.status.Conditions = nu.Status.Conditions
+			return true
+		case apierrors.IsNotFound(err):
+			return true
 		}
-		if err == nil || r.Method != http.MethodGet || !notConnected(err) {
-			return response, err
-		}
-		select {
-		case <-r.Context().Done():
-			return nil, err
-		case <-time.After(dialRetryPause/2 + rand.N(dialRetryPause)): //nolint:gosec // no secret
-		}
+		a.Log.WarnContext(ctx, "reading the last status", "node", a.Node, "error", err)
+		sleep(ctx, afterError)
 	}
-}
-
-// notConnected reports whether the connection failed, so that no request was sent.
-func notConnected(err error) bool {
-	var failed *net.OpError
-	return errors.As(err, &failed) && failed.Op == "dial"
+	return false
 }

@@ -82,39 +82,39 @@ type removedCondition struct {
 	Type  corev1.NodeConditionType `json:"type"`
 }
 
-// showConditions makes the Node show the conditions of the node's step. It compares with what
+// show makes the Node show the conditions of the node's step. It compares with what
 // the Node shows, so that an agent that starts, or whose write failed, mends what it finds.
 // The upgrade does not depend on it: an error is logged, and the write is repeated.
-func (a *Agent) showConditions(ctx context.Context, o machine.Observation) {
-	node := a.node()
-	shows, known := machine.NodeConditions(a.state, o)
-	if node == nil || !known || a.state.Step == "" || a.conditions.from == node.ResourceVersion || a.conditions.pauses(o.Now) {
+func (k *kubeletSense) show(ctx context.Context, r *round) {
+	node := k.node()
+	shows, known := machine.NodeConditions(r.state, r.Observation)
+	if node == nil || !known || r.state.Step == "" || k.shown.from == node.ResourceVersion || k.shown.pauses(r.Now) {
 		return
 	}
-	message := machine.ConditionMessage(a.state, o.Spec, a.Node)
-	patch, changes := patchConditions(node, shows, message, metav1.NewTime(o.Now.UTC().Truncate(time.Second)))
+	message := machine.ConditionMessage(r.state, r.Spec, k.Node)
+	patch, changes := patchConditions(node, shows, message, metav1.NewTime(r.Now.UTC().Truncate(time.Second)))
 	if !changes {
-		a.conditions.plannedAt = time.Time{}
+		k.shown.plannedAt = time.Time{}
 		return
 	}
-	if a.conditions.later(shows, patch, o.Now) {
+	if k.shown.later(shows, patch, r.Now) {
 		return
 	}
 	data, err := json.Marshal(patch)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, conditionsTimeout)
 		defer cancel()
-		err = a.writeNode(func() (*corev1.Node, error) {
-			return a.Kubelet.Nodes().Patch(ctx, a.Node, types.StrategicMergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+		err = k.write(func() (*corev1.Node, error) {
+			return k.Kubelet.Nodes().Patch(ctx, k.Node, types.StrategicMergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 		})
 	}
 	switch {
 	case err == nil:
-		a.conditions = conditionsView{from: node.ResourceVersion}
+		k.shown = conditionsView{from: node.ResourceVersion}
 	case apierrors.IsConflict(err): // the watch shows soon what another client has written
 	case ctx.Err() == nil:
-		a.conditions.retryAt = o.Now.Add(conditionsPause)
-		a.Log.WarnContext(ctx, "writing the conditions of the Node as its kubelet", "node", a.Node, "step", a.state.Step, "error", err, "retryAfter", conditionsPause)
+		k.shown.retryAt = r.Now.Add(conditionsPause)
+		k.Log.WarnContext(ctx, "writing the conditions of the Node as its kubelet", "node", k.Node, "step", r.state.Step, "error", err, "retryAfter", conditionsPause)
 	}
 }
 

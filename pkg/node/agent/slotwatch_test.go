@@ -57,10 +57,15 @@ func slotAgent(t *testing.T) (*Agent, *corev1.Node, *fake.Clientset) {
 		t.Fatal(err)
 	}
 	a := New(Config{Node: "w", Account: fakeClients{client: account}, Kubelet: fakeClients{client: account}, Upgrades: upgrades, Now: time.Now})
-	if err := a.nodes.GetStore().Add(node); err != nil {
+	if err := a.kubelet.nodes.GetStore().Add(node); err != nil {
 		t.Fatal(err)
 	}
 	return a, node, account
+}
+
+// roundOf returns a round in which a node with that step is looked at.
+func roundOf(step v1alpha1.Step, order *v1alpha1.NodeUpgrade, node *corev1.Node) *round {
+	return &round{state: machine.State{Step: step}, order: order, node: node, controlPlane: onControlPlane(node, nil)}
 }
 
 // TestSlotScope checks that an agent watches no other node's slot, unless it cannot know which
@@ -87,15 +92,14 @@ func TestSlotScope(t *testing.T) {
 		}, every},
 	} {
 		a, node, _ := slotAgent(t)
-		a.state.Step = test.step
 		nu := &v1alpha1.NodeUpgrade{}
 		if test.change != nil {
 			test.change(nu, node)
 		}
-		if got := a.slotScope(nu, node); got != test.want {
+		if got := a.slots.scope(roundOf(test.step, nu, node)); got != test.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
 		}
-		if got := a.slotScope(nil, node); got != every {
+		if got := a.slots.scope(roundOf(test.step, nil, node)); got != every {
 			t.Errorf("%s, without a NodeUpgrade: got %+v", name, got)
 		}
 	}
@@ -105,24 +109,23 @@ func TestSlotScope(t *testing.T) {
 // a slot that the node holds and its mark names, whatever the order says.
 func TestSlotWatchFollows(t *testing.T) {
 	a, node, account := slotAgent(t)
-	a.state.Step = v1alpha1.StepWaiting
 	nu := &v1alpha1.NodeUpgrade{}
 	follow := func(want slotScope) {
 		t.Helper()
-		if err := a.leases.follow(t.Context(), a.slotScope(nu, node)); err != nil {
+		if err := a.slots.leases.follow(t.Context(), a.slots.scope(roundOf(v1alpha1.StepWaiting, nu, node))); err != nil {
 			t.Fatal(err)
 		}
-		if a.leases.scope != want {
-			t.Errorf("it watches %+v, want %+v", a.leases.scope, want)
+		if a.slots.leases.scope != want {
+			t.Errorf("it watches %+v, want %+v", a.slots.leases.scope, want)
 		}
 	}
 	follow(slotScope{})
-	if seen := a.slot(node, nu.Spec.Slot); seen.Reserved != "" || len(account.Actions()) > 0 {
+	if seen := a.slots.of(node, nu.Spec.Slot); seen.Reserved != "" || len(account.Actions()) > 0 {
 		t.Errorf("at rest: %+v, requests %v", seen, account.Actions())
 	}
 	nu.Spec.Slot = "slot-1"
 	follow(slotScope{name: "slot-1"})
-	if seen := a.slot(node, nu.Spec.Slot); seen.Reserved != "slot-1" || seen.Held != "" {
+	if seen := a.slots.of(node, nu.Spec.Slot); seen.Reserved != "slot-1" || seen.Held != "" {
 		t.Errorf("released: %+v", seen)
 	}
 	for _, action := range account.Actions() {
@@ -135,7 +138,7 @@ func TestSlotWatchFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	lease.Spec.HolderIdentity = ptr.To(ownerOf(node).String())
-	if err := a.leases.store.Update(lease); err != nil {
+	if err := a.slots.leases.store.Update(lease); err != nil {
 		t.Fatal(err)
 	}
 	node.Annotations = map[string]string{v1alpha1.SlotAnnotation: "slot-1"}
@@ -143,7 +146,7 @@ func TestSlotWatchFollows(t *testing.T) {
 	follow(slotScope{name: "slot-1"})
 	node.Annotations = nil
 	follow(slotScope{name: "slot-2"})
-	if seen := a.slot(node, nu.Spec.Slot); seen != (machine.Slot{}) {
+	if seen := a.slots.of(node, nu.Spec.Slot); seen != (machine.Slot{}) {
 		t.Errorf("another slot than the one in the order counts: %+v", seen)
 	}
 }
@@ -162,10 +165,10 @@ func TestStepsListSlotsAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	every := slotScope{every: true}
-	if err := steps.agent.leases.follow(ctx, every); err == nil {
+	if err := steps.agent.slots.leases.follow(ctx, every); err == nil {
 		t.Error("no error although the list failed")
 	}
-	if err := steps.agent.leases.follow(t.Context(), every); err != nil || steps.agent.leases.store != want {
+	if err := steps.agent.slots.leases.follow(t.Context(), every); err != nil || steps.agent.slots.leases.store != want {
 		t.Errorf("the slots were not listed again, after %d lists: %v", lists, err)
 	}
 }

@@ -36,10 +36,11 @@ func TestNoFreeOnStaleWatch(t *testing.T) {
 	for name, live := range map[string]*corev1.Node{"cordoned": cordoned, "in service": seen} {
 		account := fake.NewClientset(lease.DeepCopy())
 		a := New(Config{Node: "worker", Account: kubetest.Of(account), Kubelet: kubetest.Of(fake.NewClientset(live)), Upgrades: upgrades, Now: time.Now})
-		if err := a.nodes.GetStore().Add(seen); err != nil {
+		if err := a.kubelet.nodes.GetStore().Add(seen); err != nil {
 			t.Fatal(err)
 		}
-		err := a.act(t.Context(), machine.Action{Do: machine.DoFree}, machine.Observation{Slot: machine.Slot{Held: "slot-0"}})
+		r := &round{Observation: machine.Observation{Slot: machine.Slot{Held: "slot-0"}}}
+		_, err := a.act(t.Context(), machine.Action{Do: machine.DoFree}, r)
 		got, readErr := account.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-0", metav1.GetOptions{})
 		if readErr != nil {
 			t.Fatal(readErr)

@@ -155,14 +155,13 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	h := pretend.NewHost()
 	h.Takes = 0
 	now := time.Now()
-	a := &Agent{Config: Config{Host: h, Install: func() error { return nil }}}
+	a := assemble(Config{Host: h, Install: func() error { return nil }, Now: time.Now})
 	read := func() machine.Observation {
-		var o machine.Observation
-		o.Now = now
-		if err := a.readHost(t.Context(), &o); err != nil {
+		r := &round{Observation: machine.Observation{Now: now}}
+		if err := a.host.read(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		return o
+		return r.Observation
 	}
 	settled := func() machine.Observation {
 		for range 2000 {
@@ -191,14 +190,14 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	if o := settled(); !o.Work[verb.Activate].OK || o.Host.Active != "v1.34.4" {
 		t.Fatalf("the activation has ended with %+v and the facts have %s, want v1.34.4", o.Work[verb.Activate], o.Host.Active)
 	}
-	asked := a.seen.asked.key
+	asked := a.host.seen.asked.key
 	read()
-	if a.seen.asked.key != asked {
+	if a.host.seen.asked.key != asked {
 		t.Error("facts are gathered again though they are fresh")
 	}
 	now = now.Add(factsAge)
 	read()
-	if a.seen.asked.key == asked {
+	if a.host.seen.asked.key == asked {
 		t.Error("old facts are not gathered again")
 	}
 }

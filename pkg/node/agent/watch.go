@@ -3,39 +3,13 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
-
-// watch creates the informers, each as narrow as possible, so that nodes do not watch each
-// other.
-func (a *Agent) watch() {
-	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
-	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
-	a.nodes = kube.Informer(a.Kubelet.Nodes(), &corev1.Node{}, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
-	})
-	a.leases = newSlotWatch()
-	a.leases.start = a.watchSlots
-	for _, informer := range a.watches() {
-		_ = informer.SetTransform(trim) // an informer refuses it only after it has started
-		addKick(informer, a.wakeUp)
-	}
-}
 
 // trim removes what the agent never reads: the kubelet lists up to 50 images in its Node. Of managedFields
 // it reads who has set the Node's cordon.
@@ -53,107 +27,21 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-func (a *Agent) watches() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{a.nodeUpgrades, a.inventories, a.nodes}
-}
-
-// startWatches starts the informers and waits for their caches. It returns false if ctx
-// ended first.
-func (a *Agent) startWatches(ctx context.Context) bool {
-	var synced []cache.InformerSynced
-	for _, informer := range a.watches() {
-		go informer.RunWithContext(ctx)
-		synced = append(synced, informer.HasSynced)
+func one[T any](informer cache.SharedIndexInformer) (none T) {
+	for _, object := range informer.GetStore().List() {
+		return object.(T)
 	}
-	return cache.WaitForCacheSync(ctx.Done(), synced...)
+	return none
 }
 
-// addKick calls kick on each event. An informer refuses handlers only after it has stopped.
-func addKick(informer cache.SharedIndexInformer, kick func()) {
+// onEvents calls kick on each event. An informer refuses handlers only after it has stopped.
+func onEvents(informer cache.SharedIndexInformer, kick func()) {
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { kick() },
 		UpdateFunc: func(any, any) { kick() },
 		DeleteFunc: func(any) { kick() },
 	})
 }
-
-// watchHost kicks when a unit on the host changes. The bus may be unreachable.
-func (a *Agent) watchHost(ctx context.Context) {
-	for ctx.Err() == nil {
-		changes, err := a.Host.Changes(ctx)
-		if err != nil {
-			a.Log.WarnContext(ctx, "watching the host's units", "node", a.Node, "error", err)
-			sleep(ctx, maxPause)
-			continue
-		}
-		for change := range changes {
-			if change.Verb == verb.Kubeadm {
-				a.kubeadm.wakeUp()
-			}
-			if change.UpdateEngine || change.Verb == verb.Facts {
-				a.engine.ask.Store(true)
-			}
-			a.wakeUp()
-		}
-		sleep(ctx, afterError)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// podWatch watches the node's own pods, as the kubelet, which may watch no others.
-type podWatch struct {
-	store  cache.Store // nil: nothing is watched
-	synced func() bool
-	stop   func()
-	// begin begins the watch. A nil store: it has not begun.
-	begin func(ctx context.Context) (store cache.Store, synced func() bool, stop func())
-}
-
-func (w *podWatch) start(ctx context.Context) {
-	if w.store == nil {
-		w.store, w.synced, w.stop = w.begin(ctx)
-	}
-}
-
-func (w *podWatch) end() {
-	if w.store != nil {
-		w.stop()
-		*w = podWatch{begin: w.begin}
-	}
-}
-
-// gone reports whether the watch shows none of these pods any more.
-func (w *podWatch) gone(pods []types.UID) bool {
-	return len(pods) > 0 && w.store != nil && w.synced() && !slices.ContainsFunc(w.store.List(), func(object any) bool {
-		return slices.Contains(pods, object.(*corev1.Pod).UID)
-	})
-}
-
-// watchPods begins a watch of the node's pods, which wakes the loop.
-func (a *Agent) watchPods(ctx context.Context) (store cache.Store, synced func() bool, stop func()) {
-	ctx, stop = context.WithCancel(ctx)
-	informer := kube.Informer(a.Kubelet.Pods(metav1.NamespaceAll), &corev1.Pod{}, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", a.Node).String()
-	})
-	// Only the pods' identity is needed.
-	_ = informer.SetTransform(func(object any) (any, error) {
-		if pod, ok := object.(*corev1.Pod); ok {
-			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion}}, nil
-		}
-		return object, nil
-	})
-	addKick(informer, a.wakeUp)
-	go informer.RunWithContext(ctx)
-	return informer.GetStore(), informer.HasSynced, stop
-}
-
-var _ Host = (*host.Client)(nil)
 
 // slotScope says which Leases of slots an agent watches: every one, one, or none.
 type slotScope struct {
@@ -221,62 +109,8 @@ func (w *slotWatch) leases() []*coordinationv1.Lease {
 	return list
 }
 
-// watchedLease returns what the watch shows of the Lease of that name, or nil.
-func (a *Agent) watchedLease(name string) *coordinationv1.Lease {
-	for _, lease := range a.leases.leases() {
-		if lease.Name == name {
-			return lease
-		}
-	}
-	return nil
-}
-
-// watchSlots begins a watch of the Leases in a scope, which wakes the loop.
-func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
-	w := newSlotWatch()
-	w.scope = scope
-	if scope == (slotScope{}) {
-		synced := make(chan struct{})
-		close(synced)
-		w.synced = synced
-		return &w
-	}
-	ctx, w.stop = context.WithCancel(ctx)
-	informer := kube.Informer(a.Account.Leases(v1alpha1.Namespace), &coordinationv1.Lease{}, func(o *metav1.ListOptions) { slots(o, scope) })
+// watched has an informer keep only what is read, and wake the loop.
+func watched(informer cache.SharedIndexInformer, wakeUp func()) {
 	_ = informer.SetTransform(trim) // an informer refuses it only after it has started
-	addKick(informer, a.wakeUp)
-	go informer.RunWithContext(ctx)
-	w.store, w.synced = informer.GetStore(), informer.HasSyncedChecker().Done()
-	return &w
-}
-
-// slots selects the Leases in a scope.
-func slots(o *metav1.ListOptions, scope slotScope) {
-	if scope.every {
-		o.LabelSelector = slot.LabelSelector
-	} else {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, scope.name).String()
-	}
-}
-
-// slotScope returns which Leases to watch. Whenever the node's slot may be another one than
-// its order names, that is every one. A control plane watches every one, to know whether a
-// node is out of service.
-func (a *Agent) slotScope(nu *v1alpha1.NodeUpgrade, node *corev1.Node) slotScope {
-	seen, between := a.slot(node, orderedSlot(nu)), a.state.Step != "" && machine.BetweenAttempts(a.state.Step)
-	switch {
-	case a.onControlPlane():
-		return slotScope{every: true}
-	case seen.Held != "":
-		return slotScope{name: seen.Held}
-	case nu == nil:
-		return slotScope{every: true}
-	case nu.Spec.Slot != "":
-		return slotScope{name: nu.Spec.Slot}
-	case seen.Reserved != "":
-		return a.leases.scope
-	case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != "" || nu.Status.Slot != "" || !between:
-		return slotScope{every: true}
-	}
-	return slotScope{}
+	onEvents(informer, wakeUp)
 }

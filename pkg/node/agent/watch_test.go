@@ -47,7 +47,7 @@ func TestFreeReadsNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
 			client := fake.NewClientset(node)
-			a.Kubelet, a.uncordoned = kubetest.Of(client), uncordoned
+			a.Kubelet, a.kubelet.uncordoned = kubetest.Of(client), uncordoned
 			if err := a.free(t.Context(), node, "slot-0"); err != nil {
 				t.Fatal(err)
 			}

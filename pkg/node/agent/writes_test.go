@@ -32,10 +32,10 @@ func TestProblemOfFailedWrite(t *testing.T) {
 		after  time.Duration
 		want   string
 	}{
-		"at first":            {v1alpha1.ReasonDraining, machine.DoDrain, time.Second, ""},
-		"it is tried again":   {v1alpha1.ReasonDraining, machine.DoDrain, time.Minute, "refused again"},
-		"between two rounds":  {v1alpha1.ReasonDrainBlocked, machine.DoNothing, time.Minute, "refused again"},
-		"the gate has closed": {v1alpha1.ReasonGateUnknown, machine.DoNothing, time.Minute, ""},
+		"at first":           {v1alpha1.ReasonDraining, machine.DoDrain, time.Second, ""},
+		"it is tried again":  {v1alpha1.ReasonDraining, machine.DoDrain, time.Minute, "refused again"},
+		"between two rounds": {v1alpha1.ReasonDrainBlocked, machine.DoNothing, time.Minute, "refused again"},
+		"a rule holds it":    {v1alpha1.ReasonRulesUnknown, machine.DoNothing, time.Minute, ""},
 	} {
 		if got := w.problem(machine.State{Reason: row.reason}, row.next, at.Add(row.after)); got != row.want {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)

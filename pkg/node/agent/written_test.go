@@ -53,23 +53,23 @@ func TestOwnWriteOfNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
 			show := func(n *corev1.Node) {
-				if err := a.nodes.GetStore().Replace([]any{n}, ""); err != nil {
+				if err := a.kubelet.nodes.GetStore().Replace([]any{n}, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
 			show(node("u", "7"))
-			err := a.writeNode(func() (*corev1.Node, error) {
+			err := a.kubelet.write(func() (*corev1.Node, error) {
 				show(test.meanwhile)
 				return node("u", "8"), nil
 			})
 			show(test.later)
-			if got := a.node(); err != nil || got.ResourceVersion != test.want {
+			if got := a.kubelet.node(); err != nil || got.ResourceVersion != test.want {
 				t.Errorf("got version %s, %v, want %s", got.ResourceVersion, err, test.want)
 			}
 			show(node("u", "10"))
-			a.node()
+			a.kubelet.node()
 			show(node("u", "7")) // as after etcd was restored
-			if got := a.node(); got.ResourceVersion != "7" {
+			if got := a.kubelet.node(); got.ResourceVersion != "7" {
 				t.Errorf("a former version is shown again: got %s, want that", got.ResourceVersion)
 			}
 		})
@@ -98,64 +98,62 @@ func TestOwnWriteOfLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
-			a.leases.scope = slotScope{name: "slot-0"}
+			a.slots.leases.scope = slotScope{name: "slot-0"}
 			show := func(l *coordinationv1.Lease) {
-				if err := a.leases.store.Replace([]any{l}, ""); err != nil {
+				if err := a.slots.leases.store.Replace([]any{l}, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
 			show(test.before)
-			err := a.writeHolder("slot-0", test.holder, func() error {
+			err := a.slots.write("slot-0", test.holder, func() error {
 				show(test.later)
 				return nil
 			})
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: me.Node, UID: types.UID(me.UID)}}
-			if got := a.slot(node, "slot-0"); got != test.want || err != nil {
+			if got := a.slots.of(node, "slot-0"); got != test.want || err != nil {
 				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
 			}
 		})
 	}
 }
 
-// TestOpenGateCounts checks for how long, and for what, an open gate counts: this agent cannot read it
-// again.
-func TestOpenGateCounts(t *testing.T) {
+// TestOpenRulesCount checks for how long, and for what, an answer counts that no rule holds the node: this agent cannot
+// ask again.
+func TestOpenRulesCount(t *testing.T) {
 	now := time.Date(2026, 11, 27, 18, 0, 0, 0, time.UTC)
 	order := v1alpha1.NodeUpgradeSpec{Version: "v1.34.4", Type: v1alpha1.TypePatch}
 	for name, test := range map[string]struct {
 		step    v1alpha1.Step
-		at      time.Time
-		now     bool // read in this reconcile
+		at      time.Time // zero: not in this reconcile
 		version string
 		counts  bool
 	}{
-		"cordon after the slot": {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), true, "v1.34.4", true},
-		"first eviction":        {v1alpha1.StepDraining, now.Add(-answerCounts / 2), true, "v1.34.4", true},
-		"another order":         {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), true, "v1.34.5", false},
-		"a second later":        {v1alpha1.StepCordoning, now.Add(-answerCounts), true, "v1.34.4", false},
-		"clock set back":        {v1alpha1.StepCordoning, now.Add(time.Hour), true, "v1.34.4", false},
-		"the next reconcile":    {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), false, "v1.34.4", false},
-		"the last check":        {v1alpha1.StepLastCheck, now.Add(-answerCounts / 2), true, "v1.34.4", false},
+		"cordon after the slot": {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), "v1.34.4", true},
+		"first eviction":        {v1alpha1.StepDraining, now.Add(-answerCounts / 2), "v1.34.4", true},
+		"another order":         {v1alpha1.StepCordoning, now.Add(-answerCounts / 2), "v1.34.5", false},
+		"a second later":        {v1alpha1.StepCordoning, now.Add(-answerCounts), "v1.34.4", false},
+		"clock set back":        {v1alpha1.StepCordoning, now.Add(time.Hour), "v1.34.4", false},
+		"the next reconcile":    {v1alpha1.StepCordoning, time.Time{}, "v1.34.4", false},
+		"the last check":        {v1alpha1.StepLastCheck, now.Add(-answerCounts / 2), "v1.34.4", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
 			a.state.Step = test.step
-			a.open = openGate{at: test.at, now: test.now, spec: order}
 			asked := order
 			asked.Version = test.version
-			o := machine.Observation{Now: now, Spec: asked, Host: &machine.Host{}}
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}
-			gate := a.askGate(t.Context(), node, o)
-			if gate == nil || gate.Holds() == test.counts {
-				t.Errorf("got %+v, want that the answer counts: %v", gate, test.counts)
+			r := roundOf(test.step, nil, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}})
+			r.Observation = machine.Observation{Now: now, Spec: asked, Host: &machine.Host{}}
+			hold := a.askRules(t.Context(), r, &openRules{at: test.at, spec: order})
+			if hold == nil || hold.Holds() == test.counts {
+				t.Errorf("got %+v, want that the answer counts: %v", hold, test.counts)
 			}
 		})
 	}
 }
 
-// TestGateOfRounds checks that the gate is read before a round of evictions, and not for one that only looks
+// TestRulesOfRounds checks that the rules are asked before a round of evictions, and not for one that only looks
 // whether the evicted pods have gone.
-func TestGateOfRounds(t *testing.T) {
+func TestRulesOfRounds(t *testing.T) {
 	now := time.Now()
 	for name, test := range map[string]struct {
 		ago    time.Duration // since the last round
@@ -173,17 +171,18 @@ func TestGateOfRounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
-			a.state.Step = v1alpha1.StepDraining
-			a.drained, a.ending = &machine.Drain{At: now.Add(-test.ago), Left: 1}, test.ending
-			a.pods.begin = func(context.Context) (cache.Store, func() bool, func()) {
+			a.drain.drained, a.drain.ending = &machine.Drain{At: now.Add(-test.ago), Left: 1}, test.ending
+			a.drain.pods.begin = func(context.Context) (cache.Store, func() bool, func()) {
 				store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 				_ = store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "ends"}})
 				return store, func() bool { return true }, func() {}
 			}
-			a.pods.start(t.Context())
-			gate := a.askGate(t.Context(), &corev1.Node{}, machine.Observation{Now: now, Host: &machine.Host{}})
-			if reads := gate != nil && gate.Holds(); reads != test.reads || a.onlyLooks != test.looks || test.looks != (gate != nil && !gate.Holds()) {
-				t.Errorf("the gate is %+v, and the round only looks: %v", gate, a.onlyLooks)
+			a.drain.pods.start(t.Context())
+			r := roundOf(v1alpha1.StepDraining, nil, &corev1.Node{})
+			r.Observation = machine.Observation{Now: now, Host: &machine.Host{}}
+			hold := a.askRules(t.Context(), r, &openRules{})
+			if reads := hold != nil && hold.Holds(); reads != test.reads || r.onlyLooks != test.looks || test.looks != (hold != nil && !hold.Holds()) {
+				t.Errorf("the rules say %+v, and the round only looks: %v", hold, r.onlyLooks)
 			}
 		})
 	}
@@ -211,11 +210,19 @@ func TestReleaseFromAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
 			a.Now = func() time.Time { return now.Add(test.age) }
-			a.answered, a.lastStatus.spec = test.answered, v1alpha1.NodeUpgradeSpec{Release: test.release}
+			r := &round{Observation: machine.Observation{Now: now, Spec: v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode}}}
+			answer := &v1alpha1.NodeUpgrade{Spec: v1alpha1.NodeUpgradeSpec{Release: test.release}}
 			if test.release == "" {
-				a.lastStatus.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode, Slot: "slot-1"}
+				answer.Spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode, Slot: "slot-1"}
 			}
-			hold, err := a.stillReleased(t.Context(), machine.Observation{Now: now, Spec: v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNode}})
+			if test.answered {
+				r.answer = answer
+			}
+			var hold fleet.Hold
+			order, err := a.orderNow(t.Context(), r)
+			if err == nil {
+				hold = stillReleased(r.Spec, order)
+			}
 			if (err != nil) != test.reads || hold.Holds() != test.held {
 				t.Errorf("got %+v and error %v", hold, err)
 			}
@@ -236,14 +243,15 @@ func TestLookEvictsNothing(t *testing.T) {
 				})
 			}
 			a := unconnected(t)
-			a.drainer = &drain.Drainer{Node: "w1", Account: kubetest.Of(client), Kubelet: kubetest.Of(client)}
+			a.drain.drainer = &drain.Drainer{Node: "w1", Account: kubetest.Of(client), Kubelet: kubetest.Of(client)}
 			before := &machine.Drain{At: time.Now(), Left: 1}
-			a.onlyLooks, a.ending, a.drained = true, []types.UID{"gone"}, before
-			if err := a.act(t.Context(), machine.Action{Do: machine.DoDrain}, machine.Observation{}); err != nil {
+			a.drain.ending, a.drain.drained = []types.UID{"gone"}, before
+			goesOn, err := a.act(t.Context(), machine.Action{Do: machine.DoDrain}, &round{onlyLooks: true})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if a.ending != nil || left && a.drained != before || !left && a.drained.Left != 0 || a.goesOn(machine.DoDrain) == left {
-				t.Errorf("after the look: %+v, ending %s", a.drained, a.ending)
+			if a.drain.ending != nil || left && a.drain.drained != before || !left && a.drain.drained.Left != 0 || goesOn == left {
+				t.Errorf("after the look: %+v, ending %s", a.drain.drained, a.drain.ending)
 			}
 			for _, action := range client.Actions() {
 				if action.GetVerb() != "list" {
@@ -261,8 +269,8 @@ func TestWritesWithin(t *testing.T) {
 		-time.Hour: writeWithin, 0: writeWithin, 50 * time.Millisecond: writeWithin,
 		300 * time.Millisecond: 3 * time.Second, 20 * time.Second: writeAtLatest,
 	} {
-		if a.lastStatus.took = took; a.writesWithin() != want {
-			t.Errorf("after a write that took %s: %s, want %s", took, a.writesWithin(), want)
+		if a.report.last.took = took; a.report.writesWithin() != want {
+			t.Errorf("after a write that took %s: %s, want %s", took, a.report.writesWithin(), want)
 		}
 	}
 }
@@ -289,8 +297,8 @@ func TestMayWriteLater(t *testing.T) {
 		"the slot is freed":          {v1alpha1.StepRebooting, v1alpha1.StepIdle, do(machine.DoFree), false},
 	} {
 		a := unconnected(t)
-		a.state.Step, a.lastStatus.sent.Step = test.step, test.written
-		if got := a.mayWriteLater(test.action, machine.Observation{}); got != test.later {
+		a.report.last.sent.Step = test.written
+		if got := a.report.mayWriteLater(test.action, roundOf(test.step, nil, nil)); got != test.later {
 			t.Errorf("%s: got %v, want %v", name, got, test.later)
 		}
 	}

@@ -18,10 +18,10 @@ func abort(s State, o Observation, reason v1alpha1.Reason, message string) (Stat
 	return s.enter(v1alpha1.StepAborting, o).withReason(reason, message), Action{}
 }
 
-// abortGateClosed aborts because the gate is closed, with the gate's reason.
-func abortGateClosed(s State, o Observation) (State, Action) {
-	s, a := abort(s, o, cmp.Or(o.Gate.Reason, v1alpha1.ReasonGateUnknown), o.Gate.Message)
-	return s.withUntil(ptr.Deref(o.Gate.Until, time.Time{})), a
+// abortHeld aborts because a rule holds the node, with that rule's reason.
+func abortHeld(s State, o Observation) (State, Action) {
+	s, a := abort(s, o, cmp.Or(o.Rules.Reason, v1alpha1.ReasonRulesUnknown), o.Rules.Message)
+	return s.withUntil(ptr.Deref(o.Rules.Until, time.Time{})), a
 }
 
 // abortWithdrawn aborts because the coordinator withdrew the release. Its condition says

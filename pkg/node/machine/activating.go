@@ -5,7 +5,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
-// lastCheck is the last step from which an attempt can abort. It reads the gate (window,
+// lastCheck is the last step from which an attempt can abort. It asks the rules (window,
 // exclusions, release and slot) live, and the host again: the symlink may have changed
 // while the node was drained.
 func lastCheck(s State, o Observation) (State, Action) {
@@ -18,7 +18,7 @@ func lastCheck(s State, o Observation) (State, Action) {
 	switch {
 	case !s.restarts() && !cordoned(o):
 		return s.reenter(v1alpha1.StepCordoning, o), Action{}
-	case o.Host.At.Before(s.Since), o.Gate == nil:
+	case o.Host.At.Before(s.Since), o.Rules == nil:
 		return s, Action{}
 	case s.restarts():
 		return lastCheckRestart(s, o)

@@ -32,7 +32,7 @@ func detaching(s State, o Observation) (State, Action) {
 	switch {
 	case !cordoned(o):
 		return s.reenter(v1alpha1.StepCordoning, o), Action{}
-	case o.Gate == nil:
+	case o.Rules == nil:
 		return s, Action{}
 	case seen && o.Volumes.Problem == "" && len(o.Volumes.Attached) == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}

@@ -38,10 +38,10 @@
 // It promises:
 //
 //   - No disruptive action (kubeadm, cordon, drain, activation, restart, reboot) begins
-//     without the slot, or while the gate is closed. On a worker that goes next, kubeadm may
+//     without the slot, or while a rule holds it. On a worker that goes next, kubeadm may
 //     begin without the slot: it disturbs no pod there.
-//   - The gate is asked before each round of evictions. A closed gate aborts the
-//     attempt; while the gate is unknown, no pod is evicted.
+//   - The rules are asked before each round of evictions. A rule that holds the node aborts the
+//     attempt; while their answer is unknown, no pod is evicted.
 //   - A node keeps slot and cordon while a verb runs on its host, even if the State does
 //     not mention the verb. A slot or annotation that the State does not mention is
 //     removed only after the node was verified.

@@ -17,14 +17,14 @@ func cordoning(s State, o Observation) (State, Action) {
 	switch {
 	case cordoned(o):
 		return s.enter(v1alpha1.StepDraining, o), Action{}
-	case o.Gate == nil:
+	case o.Rules == nil:
 		return s, Action{}
 	}
 	return s, actionOf(DoCordon)
 }
 
 // draining evicts pods until none is left or the drain times out. Each round checks the
-// gate first: a closed gate aborts the attempt, and an unknown gate pauses evictions.
+// rules first: one that holds the node aborts the attempt, and an unknown answer pauses evictions.
 func draining(s State, o Observation) (State, Action) {
 	limit := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck).Add(drainTimeout(o))
 	late := !o.Now.Before(limit)
@@ -41,26 +41,26 @@ func draining(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepDetaching, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
-	case o.Gate != nil && o.Gate.Holds() && o.Gate.Reason != v1alpha1.ReasonGateUnknown:
-		return abortGateClosed(s.uncounted(), o)
+	case o.Rules != nil && o.Rules.Holds() && o.Rules.Reason != v1alpha1.ReasonRulesUnknown:
+		return abortHeld(s.uncounted(), o)
 	case late && o.Slot.Held == "":
 		return abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, fmt.Sprintf("not drained within %s, as this node lost its slot; the last round: %s", drainTimeout(o), drainMessage(s, o)))
 	case late && (!deletes || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(s, o)))
 	case o.Slot.Held == "":
 		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wakeAt(limit)
-	case o.Gate != nil && o.Gate.Holds():
-		return s.withReason(o.Gate.Reason, "no pod is evicted: "+o.Gate.Message).withUntil(limit), wakeAt(o.Now.Add(drainRound))
+	case o.Rules != nil && o.Rules.Holds():
+		return s.withReason(o.Rules.Reason, "no pod is evicted: "+o.Rules.Message).withUntil(limit), wakeAt(o.Now.Add(drainRound))
 	}
 	// After the timeout, deleted pods get the same time again to terminate.
 	round := Action{Do: DoDrain, Delete: late, Wake: o.Now.Add(drainRound)}
 	if !late && limit.Before(round.Wake) {
 		round.Wake = limit
 	}
-	if o.Gate == nil {
+	if o.Rules == nil {
 		round.Do, round.Delete = DoNothing, false
 	}
-	if o.Gate == nil && o.HostProblem != "" {
+	if o.Rules == nil && o.HostProblem != "" {
 		return s.withReason(v1alpha1.ReasonHostUnreachable, "no pod is evicted: "+o.HostProblem).withUntil(limit), round
 	}
 	reason := v1alpha1.ReasonDraining

@@ -38,7 +38,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	if s, stop, aborted := abortIfBlocked(s, o); aborted {
 		return s, stop
 	}
-	if o.Gate == nil {
+	if o.Rules == nil {
 		return s, Action{}
 	}
 	return withWork(s.withReason(v1alpha1.ReasonReleased, takesSnapshot), o, verb.Snapshot, key)
@@ -77,7 +77,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	if s, stop, aborted := abortIfBlocked(s, o); aborted {
 		return s, stop
 	}
-	if o.Gate == nil {
+	if o.Rules == nil {
 		return s, Action{}
 	}
 	return withWork(s.withReason(v1alpha1.ReasonReleased, runsKubeadm), o, verb.Kubeadm, key)
@@ -118,10 +118,10 @@ func mayRunKubeadmAhead(s State, o Observation) bool {
 		!o.Host.ControlPlane && Staged(o) && !kubeadmDone(o) && !o.Work[verb.Kubeadm].ended(attemptKey(s, o))
 }
 
-// waitingToRunAhead waits for an open gate before kubeadm runs ahead of the node's turn.
+// waitingToRunAhead waits until no rule holds the node before kubeadm runs ahead of the node's turn.
 func waitingToRunAhead(s State, o Observation) (State, Action) {
-	if o.Gate.Holds() {
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
+	if o.Rules.Holds() {
+		return s.withReason(o.Rules.Reason, o.Rules.Message).withUntil(ptr.Deref(o.Rules.Until, time.Time{})), wakeAt(o.Now.Add(rulesRound))
 	}
 	return runAhead(s.enter(v1alpha1.StepKubeadmAhead, o), o)
 }
@@ -135,9 +135,9 @@ func runsAhead(s State) State {
 // interrupted.
 func kubeadmAhead(s State, o Observation) (State, Action) {
 	switch {
-	case !mayRunKubeadmAhead(s, o), o.Gate != nil && o.Gate.Holds():
+	case !mayRunKubeadmAhead(s, o), o.Rules != nil && o.Rules.Holds():
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
-	case o.Gate == nil:
+	case o.Rules == nil:
 		return s, Action{}
 	}
 	return runAhead(s, o)

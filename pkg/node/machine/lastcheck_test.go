@@ -15,12 +15,12 @@ func atLastCheck(since time.Time) (State, Observation) {
 	upgrade := v1alpha1.UpgradeReference{Name: "reboot", UID: "uid-1"}
 	s := State{Upgrade: upgrade, Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
 	o := Observation{
-		Now:  since.Add(time.Second),
-		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
-		Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
-		Host: &Host{At: since, HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true}},
-		Slot: Slot{Held: "slot-0"},
-		Gate: &fleet.Hold{},
+		Now:   since.Add(time.Second),
+		Spec:  v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
+		Node:  Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
+		Host:  &Host{At: since, HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true}},
+		Slot:  Slot{Held: "slot-0"},
+		Rules: &fleet.Hold{},
 	}
 	return s, o
 }

@@ -27,7 +27,7 @@ const (
 	// ReadyWithin is how long a node may take from its boot to Ready.
 	ReadyWithin = 10 * time.Minute
 
-	// HostWithin is how long the host or the gate may be unreadable before the last
+	// HostWithin is how long the host or the rules may be unreadable before the last
 	// check.
 	HostWithin = 5 * time.Minute
 
@@ -44,7 +44,7 @@ const (
 	drainRound = 5 * time.Second
 	// lookWithin is how long what a round of evictions found is shown without its time.
 	lookWithin = 4 * drainRound
-	gateRound  = 15 * time.Second
+	rulesRound = 15 * time.Second
 	confRetry  = 15 * time.Second // a person may have fixed the configuration
 )
 
@@ -106,12 +106,12 @@ func attemptsExhausted(s State) bool {
 	return !s.RetryAt.IsZero() && !s.Reason.Info().RetriedWithoutLimit && s.Failures >= MaxAttempts
 }
 
-// NeedsGate reports whether Next needs Observation.Gate: an open gate leads to another step, action or
-// reason than one that is not known. So the gate is asked before each disruptive action, and seldom else.
-func NeedsGate(s State, o Observation) bool {
-	o.Gate = nil
+// NeedsRules reports whether Next needs Observation.Rules: that no rule holds the node leads to another step, action or
+// reason than when that is not known. So they are asked before each disruptive action, and seldom else.
+func NeedsRules(s State, o Observation) bool {
+	o.Rules = nil
 	unknown, without := Next(s, o)
-	o.Gate = &fleet.Hold{}
+	o.Rules = &fleet.Hold{}
 	open, with := Next(s, o)
 	return unknown.Step != open.Step || unknown.Reason != open.Reason || unknown.Message != open.Message ||
 		without.Do != with.Do || without.Verb != with.Verb

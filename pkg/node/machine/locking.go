@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
-// gateUnknown returns the message for a gate that could not be read for HostWithin. An
-// unknown gate counts as closed.
-func gateUnknown(o Observation) string {
+// rulesUnknown returns the message for rules that could not be read for HostWithin. What is
+// unknown holds the node.
+func rulesUnknown(o Observation) string {
 	message := fmt.Sprintf("could not determine for %s whether the node may begin", HostWithin)
 	if why := o.Work[verb.Etcd].StartFailure.Message; why != "" {
 		message += ": " + why
@@ -21,7 +21,7 @@ func gateUnknown(o Observation) string {
 	return message
 }
 
-// locking checks the gate and takes the slot. Facts of the host must be recent: while the node waited, the staged
+// locking asks the rules and takes the slot. Facts of the host must be recent: while the node waited, the staged
 // image may have been deleted, or the need for a reboot. Before it holds the slot there is nothing
 // to undo.
 func locking(s State, o Observation) (State, Action) {
@@ -40,14 +40,14 @@ func locking(s State, o Observation) (State, Action) {
 		return beginAttempt(s, o)
 	case o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o) || done(s, o):
 		return betweenAttempts(notLocked(s, o), o)
-	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
-	case o.Gate == nil:
+	case o.Rules == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		return s.withReason(v1alpha1.ReasonRulesUnknown, rulesUnknown(o)), Action{}
+	case o.Rules == nil:
 		return s, Action{}
-	case o.Gate.Holds():
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
+	case o.Rules.Holds():
+		return s.withReason(o.Rules.Reason, o.Rules.Message).withUntil(ptr.Deref(o.Rules.Until, time.Time{})), wakeAt(o.Now.Add(rulesRound))
 	}
-	return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+	return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(rulesRound)}
 }
 
 // notLocked goes back to Waiting with the reason why the slot was not taken.
@@ -101,11 +101,11 @@ func abortIfBlocked(s State, o Observation) (State, Action, bool) {
 	case wrongSlot(o, o.Slot.Held):
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Held))
 		return s, a, true
-	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
+	case o.Rules == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonRulesUnknown, rulesUnknown(o))
 		return s, a, true
-	case o.Gate != nil && o.Gate.Holds():
-		s, a := abortGateClosed(s.uncounted(), o)
+	case o.Rules != nil && o.Rules.Holds():
+		s, a := abortHeld(s.uncounted(), o)
 		return s, a, true
 	case wouldActivate(o):
 		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBootMessage(o))

@@ -191,9 +191,9 @@ func (m *model) observe() Observation {
 			return o
 		}
 	}
-	if NeedsGate(m.state, o) && !m.gateUnknown {
+	if NeedsRules(m.state, o) && !m.gateUnknown {
 		gate := m.gate
-		o.Gate = &gate
+		o.Rules = &gate
 		if m.state.Step == v1alpha1.StepLastCheck {
 			m.lastCheckOpen = !gate.Holds() && m.held != ""
 		}

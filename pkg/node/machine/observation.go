@@ -37,9 +37,9 @@ type Observation struct {
 	// EtcdSnapshot is the snapshot that the last verb.Snapshot took, if it succeeded.
 	EtcdSnapshot *v1alpha1.EtcdSnapshot
 
-	// Gate is set if NeedsGate is true: why a disruptive action may not begin now, or that it may.
-	// One that could not be read holds, with ReasonGateUnknown. Nil means that it is not known yet.
-	Gate *fleet.Hold
+	// Rules is set if NeedsRules is true: why a disruptive action may not begin now, or that it may.
+	// One that could not be read holds, with ReasonRulesUnknown. Nil means that it is not known yet.
+	Rules *fleet.Hold
 	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
 	// Lease is the kubelet's, if NeedsLease is true. Nil means that it is not known yet.

@@ -118,13 +118,13 @@ func waiting(s State, o Observation) (State, Action) {
 	switch {
 	case failed:
 		return s, wakeAt(s.RetryAt)
-	case mayRunKubeadmAhead(s, o) && o.Gate != nil:
+	case mayRunKubeadmAhead(s, o) && o.Rules != nil:
 		return waitingToRunAhead(s, o)
-	case withdrawn(s, o) && s.keptFromSlot() && o.Gate == nil:
-		return s, wakeAt(o.Now.Add(gateRound))
-	case withdrawn(s, o) && s.keptFromSlot() && o.Gate.Holds():
+	case withdrawn(s, o) && s.keptFromSlot() && o.Rules == nil:
+		return s, wakeAt(o.Now.Add(rulesRound))
+	case withdrawn(s, o) && s.keptFromSlot() && o.Rules.Holds():
 		// The coordinator releases the node again once this reason is gone.
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(ptr.Deref(o.Gate.Until, time.Time{})), wakeAt(o.Now.Add(gateRound))
+		return s.withReason(o.Rules.Reason, o.Rules.Message).withUntil(ptr.Deref(o.Rules.Until, time.Time{})), wakeAt(o.Now.Add(rulesRound))
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}
 		if work := o.Work[verb.Kubeadm]; work.ended(attemptKey(s, o)) && !work.OK && !kubeadmDone(o) {

@@ -30,7 +30,7 @@ type Entry struct {
 	// fixed at its trigger, before the verb starts.
 	ChecksSpec bool
 	// Policy is what the agent asks of the UpgradePolicy, live, before the verb starts.
-	// Verbs of an attempt ask nothing: the gate has asked.
+	// Verbs of an attempt ask nothing: the rules have asked.
 	Policy Policy
 	// WholeNode runs the verb in the node's own mount namespace.
 	WholeNode bool

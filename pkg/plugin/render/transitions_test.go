@@ -56,7 +56,7 @@ func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
 		{Name: "w-2", Step: "LastCheck", State: view.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
 			step("Draining", -9*time.Second), step("LastCheck", -1700*time.Millisecond)}},
 		// Its clock is ahead, and it waits again: that step is not told from the list.
-		{Name: "w-3", Step: "Waiting", State: view.StateWaiting, Since: ago(-5 * time.Second), Reason: "GateUnknown", Steps: []v1alpha1.StepTime{
+		{Name: "w-3", Step: "Waiting", State: view.StateWaiting, Since: ago(-5 * time.Second), Reason: "RulesUnknown", Steps: []v1alpha1.StepTime{
 			step("Locking", -9*time.Second), step("Aborting", 4*time.Second)}},
 	}}
 	want := []string{
@@ -64,7 +64,7 @@ func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
 		"2026-11-22T01:29:58Z node w-2: LastCheck",
 		"2026-11-22T01:29:58Z node w-1: Settling",
 		"2026-11-22T01:30:04Z node w-3: Aborting",
-		"2026-11-22T01:30:04Z node w-3: Waiting: GateUnknown",
+		"2026-11-22T01:30:04Z node w-3: Waiting: RulesUnknown",
 	}
 	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

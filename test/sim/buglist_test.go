@@ -21,14 +21,14 @@ var bugs = []bug{
 		{"pkg/cluster/plan/controlplane.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
 	}},
 	{"a mark takes a slot out of turn", []edit{
-		{"pkg/cluster/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
-		{"pkg/cluster/plan/slots.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
+		{"pkg/rules/slot.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
+		{"pkg/rules/slot.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
 		{"pkg/cluster/plan/slots.go", "name := n.spec.Slot\n\t\tlease, there", "name := n.spec.Slot\n\t\tif n.SlotAnnotation != \"\" {\n\t\t\tname = n.SlotAnnotation\n\t\t}\n\t\tlease, there"},
 		{"pkg/cluster/coordinator/slots.go", "u.Spec.Slot == name && ", ""},
 	}},
-	{"a drain never asks the gate", []edit{
+	{"a drain never asks the rules", []edit{
 		{"pkg/node/agent/round.go", "case draining && !a.drain.roundDue(r.Now):\n\t\treturn nil\n", "case draining:\n\t\treturn nil\n"},
-		{"pkg/node/machine/draining.go", "if o.Gate == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
+		{"pkg/node/machine/draining.go", "if o.Rules == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
 	}},
 	{"a slot is freed under running work", []edit{
 		{"pkg/node/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
@@ -57,8 +57,8 @@ var bugs = []bug{
 		{"pkg/node/agent/rules.go", "q.node.Labels, q.Now, need)", "q.node.Labels, q.WatchingSince, need)"},
 	}},
 	{"kubeadm runs ahead of a node's turn outside windows", []edit{
-		{"pkg/node/machine/kubeadm.go", "\tif o.Gate.Holds() {\n", "\tif o.Gate.Holds() && o.Gate.Reason == \"\" {\n"},
-		{"pkg/node/machine/kubeadm.go", ", o.Gate != nil && o.Gate.Holds():", ":"},
+		{"pkg/node/machine/kubeadm.go", "\tif o.Rules.Holds() {\n", "\tif o.Rules.Holds() && o.Rules.Reason == \"\" {\n"},
+		{"pkg/node/machine/kubeadm.go", ", o.Rules != nil && o.Rules.Holds():", ":"},
 	}},
 	{"the agent believes its watch about the release", []edit{
 		{"pkg/node/agent/rules.go", "\t{\"the node is still released, and not abandoned\", atEachMoment, theOrder, (*question).releaseHold},\n", ""},
@@ -100,15 +100,15 @@ var bugs = []bug{
 		{"pkg/node/machine/next.go", "if step, ok := steps[s.Step]; ok {", "if step, ok := steps[s.Step]; ok && (o.Managed || s.Step.Info().Phase != v1alpha1.PhaseRevocable) {"},
 		{"pkg/node/machine/waiting.go", "if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == \"\") {", "if !o.Managed {"},
 	}},
-	{"the agent's gate does not read suspend", []edit{
-		{"pkg/cluster/plan/windows.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
+	{"the agent does not read suspend", []edit{
+		{"pkg/rules/windows.go", "if hold := Upgrade(upgrade, now); hold.Holds() {", "if hold := Upgrade(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
 	}},
 	{"a node on hold begins", []edit{
 		{"pkg/node/agent/rulesread.go", "\tq.labels = node.Labels\n", "\tq.labels = node.Annotations\n"},
 		{"pkg/cluster/plan/filters_people.go", "if !n.onHold {", "if n.Name != \"\" {"},
 	}},
 	{"an upgrade begins unapproved", []edit{
-		{"pkg/cluster/plan/filters_people.go", "|| u.Spec.Approved.Upgrade {", "|| u.Name != \"\" {"},
+		{"pkg/rules/people.go", "|| u.Spec.Approved.Upgrade {", "|| u.Name != \"\" {"},
 	}},
 	{"a group begins unapproved", []edit{
 		{"pkg/cluster/plan/filters_people.go", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) {", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) || n.Name != \"\" {"},
@@ -130,7 +130,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/queue.go", "case t.assigned(r):\n\t\treturn 0", "case t.assigned(r):\n\t\treturn 3"},
 	}},
 	{"an announced upgrade begins at once", []edit{
-		{"pkg/cluster/plan/filters_people.go", "if start == nil || !now.Before(start.Time) {", "if start == nil || u.Name != \"\" {"},
+		{"pkg/rules/people.go", "if start == nil || !now.Before(start.Time) {", "if start == nil || u.Name != \"\" {"},
 	}},
 	{"an agent watches no slot after a restart", []edit{
 		{"pkg/node/agent/slots.go", "case nu.Spec.Release.Granted() || r.node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
@@ -244,11 +244,11 @@ var bugs = []bug{
 	}},
 	{"a node begins without Cluster API's request", []edit{
 		{"pkg/cluster/plan/filters_order.go", "return !t.byRequest || t.Spec.Requests(n.Name, n.UID)", "return true"},
-		{"pkg/cluster/plan/filters_order.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+		{"pkg/rules/request.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
 	}},
 	{"a request that was taken back still counts", []edit{
 		{"pkg/cluster/plan/filters.go", "{node: notRequested, withdraws: true,", "{node: notRequested,"},
-		{"pkg/cluster/plan/filters_order.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+		{"pkg/rules/request.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
 	}},
 	{"a requested control plane leaves kubeadm out", []edit{
 		{"pkg/node/machine/locking.go", "case !kubeadmDone(o):", "case !kubeadmDone(o) && !(o.Host.ControlPlane && o.Spec.Release == v1alpha1.ReleaseNode):"},

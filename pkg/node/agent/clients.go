@@ -89,7 +89,7 @@ const dialRetryPause = 500 * time.Millisecond
 // much later that the API server is back.
 //
 // It removes Retry-After from answers to writes: client-go would otherwise repeat a refused
-// eviction for minutes, without reading the gate again.
+// eviction for minutes, without asking the rules again.
 func retryReads(next http.RoundTripper) http.RoundTripper {
 	return readRetrier{next: next}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestWrongClockClosesGate checks that a node whose clock differs from the API server's does not begin,
+// TestWrongClockHolds checks that a node whose clock differs from the API server's does not begin,
 // reports that in its inventory, and begins once its clock is right.
-func TestWrongClockClosesGate(t *testing.T) {
+func TestWrongClockHolds(t *testing.T) {
 	c := newCluster(t, "agent-clock")
 	c.kubelet()
 	c.clockAhead.Store(int64(-3 * time.Minute))
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("the gate is closed", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonClockDiffers })
+	status := c.await("the node is held", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonClockDiffers })
 	if status.Slot != "" || !strings.Contains(status.Message, "3m0s behind the API server's") {
 		t.Errorf("status %+v", status)
 	}

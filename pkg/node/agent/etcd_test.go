@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
 )
 
-// TestEtcdStartFailureIsNoAnswer checks that one error of the system bus does not close the
-// gate of a node that is drained already.
+// TestEtcdStartFailureIsNoAnswer checks that one error of the system bus does not hold
+// a node that is drained already.
 func TestEtcdStartFailureIsNoAnswer(t *testing.T) {
 	h := pretend.NewHost()
 	h.BusFails = verb.Etcd

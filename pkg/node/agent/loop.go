@@ -130,7 +130,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, r *round) {
 		t.Took = r.Now.Sub(before.Since)
 	}
 	t.Log(ctx, a.Log)
-	if before.Step != "" && next.Step.Info().Event {
+	if before.Step != "" && (next.Step.Info().Event || next.MethodMessage != "" && next.MethodMessage != before.MethodMessage) {
 		a.record(StepEvent(t))
 	}
 }

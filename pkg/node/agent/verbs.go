@@ -26,13 +26,13 @@ type startFailure struct {
 	pause time.Duration
 }
 
-// start starts a verb on the host. gated says that the gate has just compared the order with its upgrade.
-func (h *hostSense) start(ctx context.Context, v verb.Verb, key string, in verb.Input, gated bool) error {
+// start starts a verb on the host. compared says that the rules have just compared the order with its upgrade.
+func (h *hostSense) start(ctx context.Context, v verb.Verb, key string, in verb.Input, compared bool) error {
 	entry, ok := verb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}
-	return h.startEnded(v, key, entry.Failed, h.startVerb(ctx, entry, key, in, gated))
+	return h.startEnded(v, key, entry.Failed, h.startVerb(ctx, entry, key, in, compared))
 }
 
 // startEnded records why a verb could not be started, for the status, and returns that. The pauses between
@@ -54,7 +54,7 @@ func (h *hostSense) startEnded(v verb.Verb, key string, otherwise v1alpha1.Reaso
 	return err
 }
 
-func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string, in verb.Input, gated bool) error {
+func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string, in verb.Input, compared bool) error {
 	policy, err := h.checkPolicy(ctx, entry)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string,
 	if policy != nil {
 		in.Keyring = policy.Spec.Source.Keyring
 	}
-	if !gated {
+	if !compared {
 		if err := h.checkSpec(ctx, entry, in); err != nil {
 			return err
 		}

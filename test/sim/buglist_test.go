@@ -285,10 +285,10 @@ var bugs = []bug{
 		{"pkg/cluster/gate/keeper.go", "\tcase age < 0:\n", "\tcase age < 0 && one.status == nil:\n"},
 	}},
 	{"an order counts whose NodeUpgrade was deleted", []edit{
-		{"pkg/node/agent/gate.go", "\t\tread, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})\n", "\t\tread, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})\n\t\tif apierrors.IsNotFound(err) {\n\t\t\treturn fleet.Hold{}, nil\n\t\t}\n"},
-		{"pkg/node/agent/loop.go", "\tcase isVerb:\n\t\treturn entry.NeedsNoState\n", "\tcase apierrors.IsNotFound(err):\n\t\treturn true\n\tcase isVerb:\n\t\treturn entry.NeedsNoState\n"},
+		{"pkg/node/agent/rulesread.go", "\tq.live, err = q.config.liveOrder(ctx)\n", "\tif q.live, err = q.config.liveOrder(ctx); apierrors.IsNotFound(err) {\n\t\tq.live, err = q.order, nil\n\t}\n"},
+		{"pkg/node/agent/report.go", "\tcase isVerb:\n\t\treturn entry.NeedsNoState\n", "\tcase apierrors.IsNotFound(err):\n\t\treturn true\n\tcase isVerb:\n\t\treturn entry.NeedsNoState\n"},
 	}},
 	{"the majority of etcd is not asked for before a reboot", []edit{
-		{"pkg/node/agent/etcd.go", "if member := o.Host != nil && o.Host.OneAtATime; !member {", "if member := o.Host != nil && o.Host.OneAtATime; !member || o.Host != nil {"},
+		{"pkg/node/agent/etcd.go", "if member := r.Host != nil && r.Host.OneAtATime; !member {", "if member := r.Host != nil && r.Host.OneAtATime; !member || r.Host != nil {"},
 	}},
 }

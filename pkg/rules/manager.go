@@ -21,10 +21,12 @@ func OtherManager(found []fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec,
 	return fleet.Hold{}
 }
 
+// Ignored reports whether the upgrade ignores the check that finds the program.
 func Ignored(manager fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec) bool {
 	return spec.Ignores(ManagerCheck(manager.Name))
 }
 
+// LeftToOthers reports whether all nodes that the program reboots are left to other programs.
 func LeftToOthers(manager fleet.RebootManager, left func(node string) bool) bool {
 	return len(manager.Nodes) > 0 && !slices.ContainsFunc(manager.Nodes, func(name string) bool { return !left(name) })
 }

@@ -76,6 +76,7 @@ func NewWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.Maintenan
 	return w
 }
 
+// ClassOf returns the class of a node with these labels, for which the upgrade has that type.
 func (w *Windows) ClassOf(nodeLabels map[string]string, kind v1alpha1.UpgradeType) *Class {
 	matches := make([]byte, len(w.selectors))
 	for i, selector := range w.selectors {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -75,8 +76,12 @@ func admitDeletion(k key, before *stored) error {
 		variables[v.name] = value
 	}
 	for _, v := range turnsPolicy()[1] {
-		if value, _, err := v.program.Eval(given); err != nil || value.Value() != true {
-			return apierrors.NewForbidden(groupResource(k.Resource), k.Name, fmt.Errorf("hooks have not ended (%v)", err))
+		value, _, err := v.program.Eval(given)
+		if err == nil && value.Value() != true {
+			err = errors.New("hooks have not ended")
+		}
+		if err != nil {
+			return apierrors.NewForbidden(groupResource(k.Resource), k.Name, err)
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 	case verb.Etcd:
 		result.Output, _ = json.Marshal(verb.EtcdOutput{Etcd: n.etcd()})
 	case verb.Snapshot:
-		n.w.snapshots[n.w.upgradeUID(n)]++
+		n.w.snapshots[n.snapshotFor]++
 		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: digest(7), TakenAt: n.now()})
 	case verb.Stage:
 		if n.w.digestOf(a.Version) != a.SHA256 {

@@ -56,6 +56,7 @@ type node struct {
 	active      string
 	kubeadm     string // the record of the last kubeadm
 	ahead       bool   // the last kubeadm began ahead of the node's turn
+	snapshotFor string // UID of the upgrade for which the last snapshot of etcd began
 	staticPods  string // the version in the manifests
 	guardRecord *host.Guard
 	armed       bool

@@ -78,6 +78,7 @@ func (w *world) checkStart(a *agentProgram, r verb.Request) {
 		w.checkSnapshot(n, given.Version)
 	case verb.Snapshot:
 		w.checkBegin(a, "takes a snapshot")
+		n.snapshotFor = w.upgradeUID(n) // its NodeUpgrade may be deleted before the end
 	case verb.Restart:
 		w.checkRestart(a)
 	case verb.Activate:

@@ -54,7 +54,9 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	case is.Holder == none && byAgent:
 		w.checkFreed(by, k.Name, was.Holder)
 	case is.Holder == none:
-		if object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]; object != nil && text(metadata(object.tree), "uid") == was.Holder.UID && !w.abandoned(was.Holder) && tookWas && !w.inService(was.Holder) {
+		object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]
+		exists := object != nil && text(metadata(object.tree), "uid") == was.Holder.UID
+		if exists && !w.abandoned(was.Holder) && tookWas && !w.inService(was.Holder) && !w.lied[was.Holder.Node] { // a node may free its own slot
 			w.broken("promise 4", "%s frees %s, and %s still exists", by, k.Name, was.Holder)
 		}
 	case byAgent:

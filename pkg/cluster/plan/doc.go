@@ -37,6 +37,5 @@
 //	            to create
 //
 // Predict simulates the upgrade: it decides for one cluster after another as time
-// goes on. The agent calls Gate, HoldLabelGate, ManagerGate and EtcdGate, which are the filters
-// themselves.
+// goes on. Rules that the agent asks too stand in pkg/rules.
 package plan

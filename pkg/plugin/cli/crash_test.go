@@ -97,7 +97,7 @@ func TestCrashOfAGoroutineIsOneLine(t *testing.T) {
 // TestGoroutinesHandleCrashes checks that each goroutine in the plugin's packages begins with what
 // makes its fault one line.
 func TestGoroutinesHandleCrashes(t *testing.T) {
-	folders := []string{"../../cluster/snapshot", "../../cluster/source", "../../cluster/slot", "../../cluster/plan", "../../cluster/preflight", "../../kube", "../../schedule", "../../signature", "../../image", "../../program", "../../../cmd/kubectl-upgrade"}
+	folders := []string{"../../cluster/snapshot", "../../cluster/source", "../../slot", "../../rules", "../../cluster/plan", "../../cluster/preflight", "../../kube", "../../schedule", "../../image/signature", "../../image", "../../program", "../../../cmd/kubectl-upgrade"}
 	for _, pattern := range []string{"../*", "../*/*"} {
 		found, err := filepath.Glob(pattern)
 		must(t, err)

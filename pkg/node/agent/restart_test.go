@@ -65,7 +65,7 @@ func TestRestartFallsBack(t *testing.T) {
 		t.Errorf("got %d reboots; status %+v", c.host.RebootCount(), status)
 	}
 	c.checkFree()
-	c.awaitEvents("UpgradeDraining", "UpgradeRebooting")
+	c.awaitEvents("UpgradeCordoning", "UpgradeDraining", "UpgradeRebooting") // the first says why it reboots
 }
 
 // TestRestartKilledInEachStep is TestKilledInEachStep for a restart.

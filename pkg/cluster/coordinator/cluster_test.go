@@ -244,7 +244,7 @@ func (c *cluster) schedule(name string, change func(*v1alpha1.MaintenanceSchedul
 // eventually waits until check returns no problem.
 func (c *cluster) eventually(check func() string) {
 	c.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(10 * time.Minute) // a busy machine needs minutes for what takes seconds
 	problem := check()
 	for problem != "" {
 		if time.Now().After(deadline) {

@@ -5,16 +5,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// ByRequest reports whether Cluster API decides which nodes begin an upgrade to a version. The policy
+// ClusterAPIDecides reports whether Cluster API decides which nodes begin an upgrade to a version. The policy
 // may be nil.
-func ByRequest(policy *v1alpha1.UpgradePolicy) bool {
+func ClusterAPIDecides(policy *v1alpha1.UpgradePolicy) bool {
 	return policy != nil && policy.Spec.VersionsFrom == v1alpha1.VersionsFromClusterAPI
 }
 
 // Request holds a node that Cluster API does not ask for, where it decides. The agent calls it again
 // with what it reads itself.
 func Request(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec, kind v1alpha1.UpgradeType, node, uid string) fleet.Hold {
-	if !ByRequest(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
+	if !ClusterAPIDecides(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
 		return fleet.Hold{}
 	}
 	return NotRequested

@@ -243,7 +243,7 @@ var bugs = []bug{
 		{"pkg/version/skew.go", "if !from.SameLine(to) {", "if from.Major != to.Major {"},
 	}},
 	{"a node begins without Cluster API's request", []edit{
-		{"pkg/cluster/plan/filters_order.go", "return !t.byRequest || t.Spec.Requests(n.Name, n.UID)", "return true"},
+		{"pkg/cluster/plan/filters_order.go", "return !t.clusterAPIDecides || t.Spec.Requests(n.Name, n.UID)", "return true"},
 		{"pkg/rules/request.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
 	}},
 	{"a request that was taken back still counts", []edit{

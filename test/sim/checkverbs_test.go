@@ -36,7 +36,7 @@ func (w *world) checkSnapshot(n *node, to string) {
 func (w *world) checkKubelet(n *node) {
 	w.checkDirection(n)
 	for _, other := range w.controlPlanes() {
-		ofAnother := w.script.ByRequest && n.controlPlane && other != n // its kubelet talks to its own apiserver
+		ofAnother := w.script.ClusterAPIDecides && n.controlPlane && other != n // its kubelet talks to its own apiserver
 		if minor(other.staticPods) < minor(n.kubelet) && !ofAnother {
 			w.broken("promise 3", "%s starts kubelet %s beside the apiserver %s of %s", n.name, n.kubelet, other.staticPods, other.name)
 		}

@@ -40,7 +40,7 @@ func (n *node) facts() verb.HostFacts {
 		f.Installed = append(f.Installed, version)
 	}
 	slices.Sort(f.Installed)
-	f.Node.OwnAPIServer = n.controlPlane && n.w.script.ByRequest
+	f.Node.OwnAPIServer = n.controlPlane && n.w.script.ClusterAPIDecides
 	if n.controlPlane {
 		f.StaticPods = map[string]string{}
 		for _, component := range host.ControlPlaneComponents {

@@ -76,7 +76,7 @@ func (w *world) inject(f fault) {
 		w.published = digest(2)
 	case "ask for nobody":
 		w.since["nobody"] = w.now().Add(f.For)
-		if w.script.ByRequest {
+		if w.script.ClusterAPIDecides {
 			w.ask()
 		}
 	case "finding":

@@ -36,7 +36,7 @@ func (w *world) newPolicy() tree {
 	if w.script.Gates {
 		spec["gates"] = newGates()
 	}
-	if w.script.ByRequest {
+	if w.script.ClusterAPIDecides {
 		spec["versionsFrom"] = string(v1alpha1.VersionsFromClusterAPI)
 	}
 	w.addLeaderGate(spec)

@@ -15,7 +15,7 @@ import (
 // as when Machines are deleted.
 func anyRequests(s *script) {
 	r := rand.New(rand.NewPCG(s.Seed, 14))
-	if s.ByRequest = r.IntN(8) == 0 && !s.Reboot; !s.ByRequest {
+	if s.ClusterAPIDecides = r.IntN(8) == 0 && !s.Reboot; !s.ClusterAPIDecides {
 		return
 	}
 	for range r.IntN(4) {
@@ -113,7 +113,7 @@ func notAskedFor(nu *v1alpha1.NodeUpgrade) bool {
 // agent's reconcile began.
 func (w *world) checkRequested(a *agentProgram, what string) {
 	nu := w.nodeUpgrade(a.node.name)
-	if !w.script.ByRequest || w.livePolicy() == nil || nu == nil || nu.Spec.Version == "" || nu.Spec.Type == v1alpha1.TypeRollback || w.since["policy"].After(a.ranAt) {
+	if !w.script.ClusterAPIDecides || w.livePolicy() == nil || nu == nil || nu.Spec.Version == "" || nu.Spec.Type == v1alpha1.TypeRollback || w.since["policy"].After(a.ranAt) {
 		return
 	}
 	if w.since["requested "+a.node.uid].After(a.ranAt) || a.steps.State().Step.Info().Phase == v1alpha1.PhaseCommitted {

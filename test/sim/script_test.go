@@ -34,7 +34,7 @@ type script struct {
 	Gates                  bool              // the UpgradePolicy has gates
 	Hooks                  bool              // the UpgradePolicy has hooks
 	NodeHooks              bool              // those of nodes alone
-	ByRequest              bool              // Cluster API decides on versions
+	ClusterAPIDecides      bool              // Cluster API decides on versions
 	HooksContinue          int               // those of newHooks that hold no node after they have failed, a bit for each
 	Automatic              bool              // the UpgradePolicy has automatic patches and Reboots
 	Broken                 map[string]string // node to what is wrong with the new image on it
@@ -101,7 +101,7 @@ func (s script) has(kind string) bool {
 
 func (s script) String() string {
 	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, hooks %t (continue %05b, of nodes alone %t), by request %t, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.NodeHooks, s.ByRequest, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.NodeHooks, s.ClusterAPIDecides, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

@@ -79,7 +79,7 @@ func newWorld(s script, verbose bool) *world {
 	} else {
 		w.createUpgrade()
 	}
-	if s.ByRequest {
+	if s.ClusterAPIDecides {
 		w.after(2*time.Second, "Cluster API asks", w.keepAsking)
 	}
 	w.after(time.Second, "start coordinator", func() { w.startCoordinator(0) })

@@ -61,7 +61,7 @@ func (s *survey) oldAPIServerUnlabelled() bool {
 // the version without a record of kubeadm (it joined so, or was given back meanwhile) will
 // not run it: another one does, which may be a second time.
 func (c *cluster) firstControlPlane() *node {
-	if c.target == nil || c.target.kubeletsOnly() || c.target.byRequest {
+	if c.target == nil || c.target.kubeletsOnly() || c.target.clusterAPIDecides {
 		return nil
 	}
 	var first, chosen *node

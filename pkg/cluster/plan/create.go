@@ -71,7 +71,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 	if wanted == nil {
 		return nil, fleet.Hold{}
 	}
-	if rules.ByRequest(c.reading.snapshot.Policy) {
+	if rules.ClusterAPIDecides(c.reading.snapshot.Policy) {
 		return nil, fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: "no automatic patch is created: Cluster API decides on versions here (versionsFrom of the UpgradePolicy)"}
 	}
 	oldest, newest, problem := c.running()

@@ -136,7 +136,7 @@ func apiServerTooOld(s *survey, n *node) fleet.Hold {
 	if s.cluster.target.kubeletsOnly() { // a kubelet that goes back is older than before
 		return fleet.Hold{}
 	}
-	ownFirst := s.cluster.target.byRequest && n.ControlPlane
+	ownFirst := s.cluster.target.clusterAPIDecides && n.ControlPlane
 	servers := []version.Version{s.cluster.target.to}
 	for _, pod := range s.cluster.apiServers {
 		v, err := version.Parse(pod.Version)
@@ -184,7 +184,7 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 
 // requests reports whether the node may begin as far as Cluster API decides that.
 func (t *target) requests(n *node) bool {
-	return !t.byRequest || t.Spec.Requests(n.Name, n.UID)
+	return !t.clusterAPIDecides || t.Spec.Requests(n.Name, n.UID)
 }
 
 // notRequested holds a node that Cluster API does not ask for.
@@ -205,7 +205,7 @@ func (t *target) requestHold(n *node) fleet.Hold {
 // needs no request itself. A control plane that KubeadmControlPlane finds to be outdated and not healthy is
 // deleted without a question (Cluster API 1.14, kubeadmcontrolplane/scale.go).
 func (r *reading) awaited(t *target) (to version.Version) {
-	if !t.kubeletsOnly() || !rules.ByRequest(r.snapshot.Policy) {
+	if !t.kubeletsOnly() || !rules.ClusterAPIDecides(r.snapshot.Policy) {
 		return to
 	}
 	for i := range r.snapshot.Upgrades {
@@ -220,14 +220,14 @@ func (r *reading) awaited(t *target) (to version.Version) {
 // inOneTurn reports whether the node runs kubeadm for its control plane and gets its kubelet in one
 // turn, and has not run kubeadm yet.
 func (t *target) inOneTurn(n *node) bool {
-	return t != nil && t.byRequest && n.ControlPlane && !n.kubeadmDone
+	return t != nil && t.clusterAPIDecides && n.ControlPlane && !n.kubeadmDone
 }
 
 // otherAPIServer holds a control-plane node that would get a newer minor than the other apiservers in
 // one turn, and whose kubelet may talk to one of these.
 func otherAPIServer(c *cluster, n *node) fleet.Hold {
 	local := n.facts != nil && n.facts.OwnAPIServer
-	if !c.target.byRequest || !n.ControlPlane || local {
+	if !c.target.clusterAPIDecides || !n.ControlPlane || local {
 		return fleet.Hold{}
 	}
 	for _, pod := range c.apiServers {

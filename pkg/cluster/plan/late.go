@@ -113,7 +113,7 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 // noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
 // succeed would be created again and again; one that did not succeed is retried by a person.
 func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
-	if late.byRequest {
+	if late.clusterAPIDecides {
 		return rules.NotRequested
 	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {

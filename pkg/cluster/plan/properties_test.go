@@ -61,13 +61,13 @@ func TestPromises(t *testing.T) {
 // chaos is a sim with random faults.
 type chaos struct {
 	*sim
-	to           string
-	budget       int
-	stale        *plan.Plan
-	staleTurns   v1alpha1.UpgradePolicyStatus // the turns that it was made from
-	abandoned    map[string]bool              // by a person, and not back in service yet
-	abandonments int                          // of control planes
-	byRequest    bool                         // Cluster API decides which nodes begin
+	to                string
+	budget            int
+	stale             *plan.Plan
+	staleTurns        v1alpha1.UpgradePolicyStatus // the turns that it was made from
+	abandoned         map[string]bool              // by a person, and not back in service yet
+	abandonments      int                          // of control planes
+	clusterAPIDecides bool                         // Cluster API decides which nodes begin
 }
 
 func newChaos(t *rapid.T) *chaos {
@@ -114,7 +114,7 @@ func newChaos(t *rapid.T) *chaos {
 
 // letClusterAPIDecide lets Cluster API decide on versions, in half of the clusters.
 func (c *chaos) letClusterAPIDecide(t *rapid.T) {
-	if c.byRequest = rapid.Bool().Draw(t, "by request"); !c.byRequest {
+	if c.clusterAPIDecides = rapid.Bool().Draw(t, "by request"); !c.clusterAPIDecides {
 		return
 	}
 	c.policy().Spec.VersionsFrom = v1alpha1.VersionsFromClusterAPI
@@ -128,7 +128,7 @@ func (c *chaos) letClusterAPIDecide(t *rapid.T) {
 // ask has Cluster API ask for the nodes that it would ask for: one control plane after another, then up
 // to two workers.
 func (c *chaos) ask() {
-	if !c.byRequest {
+	if !c.clusterAPIDecides {
 		return
 	}
 	spec := &c.Upgrades[0].Spec
@@ -287,7 +287,7 @@ func (c *chaos) checkPlan(t *rapid.T, p plan.Plan) {
 			t.Fatalf("promise 2: %s is released while the gate is closed: %s", n.Name, c.gateReason(p))
 		}
 		u := c.Upgrades[0]
-		if asked := u.Spec.Requests(n.Name, n.Owner.UID); c.byRequest && n.Slot != "" && p.Upgrade == u.Name && !asked {
+		if asked := u.Spec.Requests(n.Name, n.Owner.UID); c.clusterAPIDecides && n.Slot != "" && p.Upgrade == u.Name && !asked {
 			t.Fatalf("%s begins, and Cluster API has not asked for it", n.Name)
 		}
 		if n.Reason == "" || n.Message == "" {
@@ -347,7 +347,7 @@ func (c *chaos) checkVersions(t *rapid.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			oneTurn := c.byRequest && n.ControlPlane && pod.Node != n.Name
+			oneTurn := c.clusterAPIDecides && n.ControlPlane && pod.Node != n.Name
 			if err := version.CheckKubelet(kubelet, server); err != nil && !oneTurn {
 				t.Fatalf("promise 3: %s beside %s: %v", n.Name, pod.Node, err)
 			}

@@ -256,7 +256,7 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 // still has to upgrade. Nil: there is none. An upgrade that was created after the newer
 // one took effect is not superseded: it asks for a downgrade.
 func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
-	if !known(t.to) || t.byRequest || t.isFor(r.inProgress()) { // Cluster API asks for a version of each node
+	if !known(t.to) || t.clusterAPIDecides || t.isFor(r.inProgress()) { // Cluster API asks for a version of each node
 		return nil
 	}
 	for _, u := range r.newerThan(t) {

@@ -79,7 +79,7 @@ func (t *target) remaining(r *reading) []*node {
 		}
 	}
 	switch {
-	case t.byRequest:
+	case t.clusterAPIDecides:
 		return all // Cluster API decides which go first
 	case len(components) > 0:
 		return components
@@ -141,7 +141,7 @@ func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 		if !late.assigned(r) || !late.hasWork(r) || late.cannotProceed(r, wake) {
 			return
 		}
-	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), (q.targets[i].reboot || q.targets[i].byRequest) && stuck[i]:
+	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), (q.targets[i].reboot || q.targets[i].clusterAPIDecides) && stuck[i]:
 		return
 	}
 	for j, t := range q.targets {

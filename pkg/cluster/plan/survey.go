@@ -64,7 +64,7 @@ func newSurvey(c *cluster) *survey {
 	}
 	s.oldAPIServer = c.findOldAPIServer()
 	s.componentsLeft = s.componentsLeft || s.oldAPIServer != ""
-	s.pass1 = s.componentsLeft && (c.target == nil || !c.target.byRequest)
+	s.pass1 = s.componentsLeft && (c.target == nil || !c.target.clusterAPIDecides)
 	s.first = c.firstControlPlane()
 	s.snapshotNode = s.chooseEtcdSnapshotNode()
 	return s

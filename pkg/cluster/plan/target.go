@@ -21,7 +21,7 @@ type target struct {
 	forLateNodes             bool            // it has ended, and nodes that join late or return are brought to its version
 	reboot                   bool            // its type is Reboot
 	back                     bool            // its type is Rollback
-	byRequest                bool            // Cluster API decides which nodes begin
+	clusterAPIDecides        bool            // Cluster API decides which nodes begin
 	awaited                  version.Version // Cluster API is to bring control planes to it first; zero: to none
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
@@ -39,7 +39,7 @@ type target struct {
 func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	t := &target{ClusterUpgrade: u, to: parsed(u.Spec.Version)}
 	t.reboot, t.back = rules.TypeOf(u) == v1alpha1.TypeReboot, rules.TypeOf(u) == v1alpha1.TypeRollback
-	t.byRequest = !t.kubeletsOnly() && rules.ByRequest(r.snapshot.Policy)
+	t.clusterAPIDecides = !t.kubeletsOnly() && rules.ClusterAPIDecides(r.snapshot.Policy)
 	t.awaited = r.awaited(t)
 	t.takenBackBy = r.takenBackBy(t)
 	var err error
@@ -293,7 +293,7 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 // leavesNewer reports whether the upgrade leaves a newer apiserver as it is: Cluster API may bring workers to
 // an older patch than it has brought control planes to.
 func (t *target) leavesNewer(apiServer version.Version) bool {
-	return t.byRequest && t.to.SameLine(apiServer) && t.to.Less(apiServer)
+	return t.clusterAPIDecides && t.to.SameLine(apiServer) && t.to.Less(apiServer)
 }
 
 // apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an

@@ -109,7 +109,7 @@ func (c *checker) apiServers() map[version.Version][]string {
 func (c *checker) checkAPIServers(servers map[version.Version][]string) {
 	var others []version.Version
 	for _, v := range slices.SortedFunc(maps.Keys(servers), version.Version.Compare) {
-		leftNewer := c.byRequest() && c.to.SameLine(v) && c.to.Less(v) // Cluster API may bring workers to an older patch
+		leftNewer := c.clusterAPIDecides() && c.to.SameLine(v) && c.to.Less(v) // Cluster API may bring workers to an older patch
 		if c.kubeadm && !leftNewer {
 			c.refused(version.CheckStep(v, c.to), v1alpha1.Finding{}, fmt.Sprintf("The kube-apiserver on %s", names(servers[v])))
 		}
@@ -187,15 +187,15 @@ func (c *checker) checkKubelets(servers []version.Version) {
 	}
 }
 
-// byRequest reports whether Cluster API decides on versions.
-func (c *checker) byRequest() bool {
+// clusterAPIDecides reports whether Cluster API decides on versions.
+func (c *checker) clusterAPIDecides() bool {
 	return c.Policy.VersionsFrom == v1alpha1.VersionsFromClusterAPI
 }
 
 // oldestFor returns the oldest apiserver that the node's kubelet may talk to: on a control plane that Cluster API
 // upgrades, only its own, if its kubeconfig says so.
 func (c *checker) oldestFor(n *node, servers []version.Version) version.Version {
-	if !c.byRequest() || n.facts == nil || !n.facts.OwnAPIServer {
+	if !c.clusterAPIDecides() || n.facts == nil || !n.facts.OwnAPIServer {
 		return servers[0]
 	}
 	for _, pod := range c.static {

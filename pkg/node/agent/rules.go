@@ -184,9 +184,9 @@ func (q *question) skewHold() (fleet.Hold, error) {
 	if q.Spec.Type == v1alpha1.TypeReboot {
 		return fleet.Hold{}, nil
 	}
-	byRequest := rules.ByRequest(q.policy)
-	switch err := checkSkew(q.node.Name, q.apiServers, q.Observation, byRequest); {
-	case err != nil && byRequest && q.Host == nil: // whether it is a control plane is not known
+	clusterAPIDecides := rules.ClusterAPIDecides(q.policy)
+	switch err := checkSkew(q.node.Name, q.apiServers, q.Observation, clusterAPIDecides); {
+	case err != nil && clusterAPIDecides && q.Host == nil: // whether it is a control plane is not known
 		return fleet.Hold{}, err
 	case err != nil:
 		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil

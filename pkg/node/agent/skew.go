@@ -16,7 +16,7 @@ import (
 // checkSkew returns why the version skew policy forbids the node's step. A control plane that goes by
 // Cluster API's request brings its own apiserver to the version first, and its kubelet may talk to no
 // other.
-func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, byRequest bool) error {
+func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, clusterAPIDecides bool) error {
 	target, err := version.Parse(o.Spec.Version)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, byRe
 	if err != nil {
 		return err
 	}
-	oneTurn := byRequest && o.Host != nil && o.Host.ControlPlane && !o.Spec.Type.KubeletsOnly()
+	oneTurn := clusterAPIDecides && o.Host != nil && o.Host.ControlPlane && !o.Spec.Type.KubeletsOnly()
 	if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {
 		err := version.CheckAPIServers(append(slices.Collect(maps.Values(servers)), target)...)
 		if err != nil || !oneTurn {

@@ -32,7 +32,7 @@ var clients = map[string]string{
 	"pkg/cluster/snapshot/metrics.go":         own,
 	"pkg/cluster/coordinator/command.go":      own,
 	"pkg/cluster/metrics/review.go":           own,
-	"pkg/node/agent/clients.go":                 own,
+	"pkg/node/agent/clients.go":               own,
 	"pkg/node/guard/health.go":                own,
 	"pkg/kube/kinds.go":                       own,
 	"pkg/kube/clientset.go":                   own,

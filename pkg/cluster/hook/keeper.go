@@ -171,7 +171,7 @@ func Grant(cronJob string) string {
 }
 
 // letGo removes our finalizer from Jobs that ended some time ago, and for which no end is waited for. Where the policy only
-// observes it removes all: an uninstall begins so, and nobody could do it afterwards, for which their namespace would wait.
+// observes it removes all: an uninstall begins so, and a finalizer that is left would keep the Jobs' namespace for ever.
 func (k *Keeper) letGo(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) error {
 	runs := running(policy)
 	var problems []error

@@ -152,9 +152,9 @@ func TestForeignCordon(t *testing.T) {
 	c.checkFree()
 }
 
-// TestGateIsReadLive checks that a freeze which the coordinator has not read yet holds the
+// TestRulesReadLive checks that a freeze which the coordinator has not read yet holds the
 // node.
-func TestGateIsReadLive(t *testing.T) {
+func TestRulesReadLive(t *testing.T) {
 	c := newCluster(t, "agent-frozen")
 	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}}
 	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Reason: "quarter end", Period: v1alpha1.Period{

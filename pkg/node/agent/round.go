@@ -66,9 +66,9 @@ type openRules struct {
 }
 
 // counts reports whether the answer still counts: it was read just now, for the same order.
-func (g openRules) counts(r *round) bool {
-	age := r.Now.Round(0).Sub(g.at)
-	return !g.at.IsZero() && age >= 0 && age < answerCounts && equality.Semantic.DeepEqual(g.spec, r.Spec)
+func (o openRules) counts(r *round) bool {
+	age := r.Now.Round(0).Sub(o.at)
+	return !o.at.IsZero() && age >= 0 && age < answerCounts && equality.Semantic.DeepEqual(o.spec, r.Spec)
 }
 
 // askRules returns the rules' answer, or nil if they are not to be asked yet. They need etcd's health from the

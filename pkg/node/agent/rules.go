@@ -51,7 +51,7 @@ type rule struct {
 	hold func(*question) (fleet.Hold, error)
 }
 
-// Rules are in the order in which they are asked: what costs the API server least comes first.
+// ruleTable has the rules in the order in which they are asked: what costs the API server least comes first.
 //
 // A version counts neither ahead of the node's turn nor during the drain, as it is compared before the slot is taken
 // and at the last check. Once the node has its slot, the hold label, other programs that reboot nodes and the time that

@@ -177,9 +177,9 @@ func TestRefusedWriteKeepsTheReason(t *testing.T) {
 	c.checkFree()
 }
 
-// TestDrainReadsGateLive checks that a freeze which begins during a drain ends it without a
+// TestDrainReadsLive checks that a freeze which begins during a drain ends it without a
 // coordinator: no pod is deleted despite its budget when the drain times out.
-func TestDrainReadsGateLive(t *testing.T) {
+func TestDrainReadsLive(t *testing.T) {
 	c := newReleased(t, "agent-drain-gate", func(c *cluster) {
 		c.kubectl("create", "poddisruptionbudget", "web-"+c.node, "--namespace", "default", "--selector", "app="+c.node, "--min-available", "1")
 		c.kubectl("label", "pod", "web-"+c.node, "--namespace", "default", "app="+c.node)

@@ -248,15 +248,29 @@ func (c *cluster) unlooked(t *target) *node {
 }
 
 // lookOverdue reports whether a Reboot waits so for an agent that does not answer, and has for a while.
-func (t *target) lookOverdue(n *node, now time.Time) bool {
-	return t.unlooked(n) && (!n.answered || t.isStuck(n, now)) && t.Status.TriggerTime != nil && hasLasted(&t.Status.TriggerTime.Time, now)
+func (t *target) lookOverdue(n *node, r *reading) bool {
+	return t.unlooked(n) && (!n.answered || t.isStuck(n, r.now)) && t.unlookedForLong(r)
+}
+
+// unlookedForLong reports whether agents have had a while to look. They learn of a Reboot when it becomes active,
+// which may be long after it was triggered: when the last upgrade before it ended.
+func (t *target) unlookedForLong(r *reading) bool {
+	since := t.Status.TriggerTime
+	if since == nil {
+		return false
+	}
+	for i := range r.snapshot.Upgrades {
+		if ended := r.snapshot.Upgrades[i].Status.CompletionTime; since.Before(ended) {
+			since = ended
+		}
+	}
+	return hasLasted(&since.Time, r.now)
 }
 
 // unlookedHold returns the hold of a Reboot that waits for that node.
 func (c *cluster) unlookedHold(n *node) fleet.Hold {
 	message := fmt.Sprintf("node %s: its agent has not looked since the request whether the node needs a reboot", n.Name)
-	triggered := c.target.Status.TriggerTime
-	return fleet.Hold{Reason: v1alpha1.ReasonAgentNotAnswering, Message: message, Stays: triggered != nil && hasLasted(&triggered.Time, c.now)}
+	return fleet.Hold{Reason: v1alpha1.ReasonAgentNotAnswering, Message: message, Stays: c.target.unlookedForLong(c.reading)}
 }
 
 // rebooted reports whether the upgrade has rebooted the node. It does so only once: a

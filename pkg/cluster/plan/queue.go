@@ -194,7 +194,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 			return false
 		}
 	}
-	return len(remaining) > 0 || slices.ContainsFunc(r.nodes, func(n *node) bool { return trial.lookOverdue(n, r.now) })
+	return len(remaining) > 0 || slices.ContainsFunc(r.nodes, func(n *node) bool { return trial.lookOverdue(n, r) })
 }
 
 // mayGo returns the hold that people, or Cluster API, put on the node now.

@@ -288,6 +288,14 @@ var bugs = []bug{
 		{"pkg/node/agent/rulesread.go", "\tq.live, err = q.config.liveOrder(ctx)\n", "\tif q.live, err = q.config.liveOrder(ctx); apierrors.IsNotFound(err) {\n\t\tq.live, err = q.order, nil\n\t}\n"},
 		{"pkg/node/agent/report.go", "\tcase isVerb:\n\t\treturn entry.NeedsNoState\n", "\tcase apierrors.IsNotFound(err):\n\t\treturn true\n\tcase isVerb:\n\t\treturn entry.NeedsNoState\n"},
 	}},
+	{"a Job's message is stored whole", []edit{
+		{"pkg/cluster/plan/hooks.go", "run.Message = shorten(job.Problem, maxHookMessage)", "run.Message = job.Problem"},
+		{"pkg/cluster/plan/hooks.go", "shorten(reason, maxHookText), shorten(message, maxHookMessage)", "shorten(reason, maxHookText), message"},
+	}},
+	{"the reboot of an abandoned node is requested a second time", []edit{
+		{"pkg/node/agent/act.go", "\tif err := a.checkAbandoned(ctx, r); err != nil {\n\t\treturn err\n\t}\n\tasked", "\tif err := a.checkAbandoned(ctx, r); err != nil && a.host.reboots.triedAt.IsZero() {\n\t\treturn err\n\t}\n\tasked"},
+		{"pkg/node/machine/rebooting.go", "case ask && abandoned(s, o):", "case ask && abandoned(s, o) && o.RebootTriedAt.IsZero():"},
+	}},
 	{"the majority of etcd is not asked for before a reboot", []edit{
 		{"pkg/node/agent/etcd.go", "if member := r.Host != nil && r.Host.OneAtATime; !member {", "if member := r.Host != nil && r.Host.OneAtATime; !member || r.Host != nil {"},
 	}},

@@ -96,6 +96,9 @@ func TestHooks(t *testing.T) {
 	c.must(t)(c.Upgrade(c.ctx, "apply", to, "--yes", "--detach"))
 	c.awaitHeld(t, v1alpha1.ReasonHookRunning, "hook spare .* has not been able to start since .*may not start CronJob spare-in", "cp1")
 	c.agreeAsPlanSays(t)
+	if err := c.block(); err != nil { // while the control plane is upgraded, as w1 may drain right after that
+		t.Fatal(err)
+	}
 
 	c.eventually(t, 15*time.Minute, "cp1 is done", func() error { return c.done("cp1") })
 	if out := c.must(t)(c.Exec(c.ctx, "cp1", "find", "/var/backups/hooks", "-name", "*.json")); !strings.Contains(out, "shop/services.json") {
@@ -103,9 +106,6 @@ func TestHooks(t *testing.T) {
 	}
 
 	// w1's drain is given up, as a person puts it on hold: what was set is taken away.
-	if err := c.block(); err != nil {
-		t.Fatal(err)
-	}
 	c.eventually(t, 10*time.Minute, "w1 drains", func() error { return c.at("w1", v1alpha1.StepDraining) })
 	c.must(t)(c.Kube(c.ctx, "label", "node", "w1", v1alpha1.HoldLabel+"="))
 	c.eventually(t, 5*time.Minute, "w1 is in load balancers again", func() error { return c.isOutOfBalancers("w1", false) })

@@ -92,7 +92,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 
 // running returns the oldest and the newest version of any part, or the problem that one
 // cannot be parsed or that they are of different minors: it may be a pod or a version that
-// a node forged. Nodes that are stuck do not count: a dead one may be a minor behind.
+// a node forged. Dead nodes do not count: one may be a minor behind.
 func (c *cluster) running() (oldest, newest version.Version, problem string) {
 	type part struct{ name, version string }
 	var all []part
@@ -103,7 +103,7 @@ func (c *cluster) running() (oldest, newest version.Version, problem string) {
 		return oldest, newest, "no kube-apiserver is known"
 	}
 	for _, n := range c.nodes {
-		if n.eligible() && !n.status.LacksImage() && !(&target{}).isStuck(n, c.now) {
+		if n.eligible() && !n.status.LacksImage() && !n.isDead(c.now) {
 			all = append(all, part{"the kubelet of node " + n.Name, n.Kubelet})
 		}
 	}

@@ -40,15 +40,21 @@ func (n *node) stuckAt() *time.Time {
 	return &at
 }
 
-// isStuck reports whether the node cannot be upgraded before a person acts.
-func (t *target) isStuck(n *node, now time.Time) bool {
+// isDead reports whether the node has not been Ready for a while, or no agent has answered on it.
+func (n *node) isDead(now time.Time) bool {
 	switch {
 	case n.busy():
 		return false
 	case !n.Ready:
 		return hasLasted(n.NotReadySince, now)
-	case n.agentSilent(now) != "" && hasLasted(n.agentSilentSince(), now):
-		return true
+	}
+	return n.agentSilent(now) != "" && hasLasted(n.agentSilentSince(), now)
+}
+
+// isStuck reports whether the node cannot be upgraded before a person acts.
+func (t *target) isStuck(n *node, now time.Time) bool {
+	if n.busy() || !n.Ready || n.isDead(now) {
+		return n.isDead(now)
 	}
 	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n) || t.isKept(n)
 }

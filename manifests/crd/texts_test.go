@@ -82,6 +82,7 @@ type schema struct {
 	Type                 string            `json:"type"`
 	Format               string            `json:"format"`
 	Enum                 []any             `json:"enum"`
+	MaxItems             *int              `json:"maxItems"`
 	Properties           map[string]schema `json:"properties"`
 	AdditionalProperties *schema           `json:"additionalProperties"`
 	Items                *schema           `json:"items"`
@@ -103,23 +104,14 @@ func (s schema) texts(at string, found *[]string) {
 	}
 }
 
-// TestEachTextFits checks that for each text which a program of ours writes it is known where that comes from, and which
-// test shows that it fits.
-func TestEachTextFits(t *testing.T) {
-	known := map[string]bool{}
-	for _, row := range texts {
-		for field := range strings.FieldsSeq(row.fields) {
-			known[row.kind+"."+field] = true
-		}
-		text, err := os.ReadFile("../../" + row.file)
-		if row.test != "" && (err != nil || !strings.Contains(string(text), "func "+row.test+"(")) {
-			t.Errorf("%s has no test %s: %v", row.file, row.test, err)
-		}
-	}
+// definitions returns the schema of each kind.
+func definitions(t *testing.T) map[string]schema {
+	t.Helper()
 	files, err := fs.Glob(crd.Files, "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	kinds := map[string]schema{}
 	for _, file := range files {
 		var definition struct {
 			Spec struct {
@@ -138,7 +130,54 @@ func TestEachTextFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		written, kind := definition.Spec.Versions[0].Schema.OpenAPI, definition.Spec.Names.Kind
+		kinds[definition.Spec.Names.Kind] = definition.Spec.Versions[0].Schema.OpenAPI
+	}
+	return kinds
+}
+
+// shortLists adds the lists below a field that cannot have all values of their items' enumeration, and counts those that
+// can.
+func (s schema) shortLists(at string, short *[]string) (complete int) {
+	for name, field := range s.Properties {
+		complete += field.shortLists(at+"."+name, short)
+	}
+	switch {
+	case s.Items == nil:
+		return complete
+	case s.MaxItems != nil && *s.MaxItems < len(s.Items.Enum):
+		*short = append(*short, at)
+	case s.Items.Enum != nil:
+		complete++
+	}
+	return complete + s.Items.shortLists(at+"[]", short)
+}
+
+// TestListsTakeAllValues checks that a list of values from an enumeration may have all of them.
+func TestListsTakeAllValues(t *testing.T) {
+	var short []string
+	complete := 0
+	for kind, s := range definitions(t) {
+		complete += s.shortLists(kind, &short)
+	}
+	if short != nil || complete == 0 {
+		t.Errorf("%d lists take all values, and these fewer: %v", complete, short)
+	}
+}
+
+// TestEachTextFits checks that for each text which a program of ours writes it is known where that comes from, and which
+// test shows that it fits.
+func TestEachTextFits(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range texts {
+		for field := range strings.FieldsSeq(row.fields) {
+			known[row.kind+"."+field] = true
+		}
+		text, err := os.ReadFile("../../" + row.file)
+		if row.test != "" && (err != nil || !strings.Contains(string(text), "func "+row.test+"(")) {
+			t.Errorf("%s has no test %s: %v", row.file, row.test, err)
+		}
+	}
+	for kind, written := range definitions(t) {
 		if status, ok := written.Properties["status"]; ok {
 			written = status
 		}

@@ -78,7 +78,7 @@ type MaintenanceExclusion struct {
 	// Upgrades lists the kinds of upgrade that are excluded. Absent or empty:
 	// all.
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=4
 	// +optional
 	Upgrades []UpgradeType `json:"upgrades,omitempty"`
 }

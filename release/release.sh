@@ -13,7 +13,7 @@ bin/release image --source . --version "$RELEASE" --revision "$(git rev-parse HE
 [ "${1-}" = image ] && exit
 
 for arch in amd64 arm64; do
-	programs=$(printf "dist/node-agent/%s_linux_$arch," agent capi-extension coordinator node-agent)
+	programs=$(printf '%s,' dist/node-agent/node-agent_linux_"$arch" dist/node-agent/*_linux_"$arch")
 	bin/release sbom --program "${programs%,}" --version "$RELEASE" --created "$created" --out "dist/node-agent_linux_$arch.cdx.json"
 done
 image="$REPOSITORY:$RELEASE@$(cat dist/digest)"

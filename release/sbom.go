@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"fmt"
 	"os"
@@ -13,40 +14,48 @@ import (
 )
 
 // writeSBOM writes what Go programs were built from, as Go recorded it in the programs:
-// their modules and the standard library. It names the last program. The same programs give
-// the same bytes.
+// their modules, each version once, and the standard library. It names the first program. The
+// same programs give the same bytes.
 func writeSBOM(programs []string, version, created, out string) error {
-	info := &debug.BuildInfo{}
+	var first *debug.BuildInfo
 	var modules []*debug.Module
 	for _, program := range programs {
-		var err error
-		if info, err = buildinfo.ReadFile(program); err != nil {
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
 			return fmt.Errorf("reading how %s was built: %w", program, err)
 		}
+		first = cmp.Or(first, info)
 		modules = append(modules, info.Deps...)
 	}
-	slices.SortStableFunc(modules, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
-	info.Deps = slices.CompactFunc(modules, func(a, b *debug.Module) bool { return a.Path == b.Path })
 	f, err := os.Create(out)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(sbom(info, version, created), cyclonedx.SpecVersion1_6); err != nil {
+	if err := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(sbom(first, unique(modules), version, created), cyclonedx.SpecVersion1_6); err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-func sbom(info *debug.BuildInfo, version, created string) *cyclonedx.BOM {
+// unique returns each version of each module once, in the order of their names. A module that another replaces is that one.
+func unique(modules []*debug.Module) []*debug.Module {
+	list := make([]*debug.Module, len(modules))
+	for i, m := range modules {
+		list[i] = cmp.Or(m.Replace, m)
+	}
+	slices.SortFunc(list, func(a, b *debug.Module) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Version, b.Version))
+	})
+	return slices.CompactFunc(list, func(a, b *debug.Module) bool { return a.Path == b.Path && a.Version == b.Version })
+}
+
+func sbom(info *debug.BuildInfo, deps []*debug.Module, version, created string) *cyclonedx.BOM {
 	main := module(info.Main.Path, version)
 	main.Type, main.Name = cyclonedx.ComponentTypeApplication, path.Base(info.Path)
 	main.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}}
 	modules := []cyclonedx.Component{module("std", strings.TrimPrefix(info.GoVersion, "go"))}
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
+	for _, m := range deps {
 		modules = append(modules, module(m.Path, m.Version))
 	}
 	refs := make([]string, len(modules))

@@ -41,6 +41,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/rivo/uniseg v0.4.7
+
 require (
 	cel.dev/cel-go v0.33.2
 	cel.dev/expr v0.25.2 // indirect

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -108,14 +107,14 @@ func (o Options) shortened(names []cell) (short []cell) {
 // widthOf returns how wide the columns but the last are.
 func widthOf(columns []clusterColumn) (width int) {
 	for _, c := range columns[:len(columns)-1] {
-		width += max(longest(c.cells), utf8.RuneCountInString(c.title)) + len(gap)
+		width += max(longest(c.cells), textWidth(c.title)) + len(gap)
 	}
 	return width
 }
 
 func longest(cells []cell) (width int) {
 	for _, one := range cells {
-		width = max(width, utf8.RuneCountInString(one.text))
+		width = max(width, textWidth(one.text))
 	}
 	return width
 }
@@ -123,12 +122,11 @@ func longest(cells []cell) (width int) {
 // middle returns the name without its middle where it is too long: of names of clusters, beginnings
 // are often equal.
 func middle(name string, room int) string {
-	letters := []rune(name)
-	if len(letters) <= room {
+	if textWidth(name) <= room {
 		return name
 	}
-	head := room / 3
-	return string(letters[:head]) + "…" + string(letters[len(letters)-room+head+1:])
+	head := beginning(name, room/3)
+	return head + "…" + end(name, room-textWidth(head)-1)
 }
 
 // Clusters draws a row for each cluster, and the summary below. Rows limits the lines, as a terminal that

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -223,7 +222,7 @@ func progressTable(nodes []view.NodeProgress, o Options) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			widths[i] = max(widths[i], textWidth(c.text))
 		}
 	}
 	if o.Width > 0 {
@@ -253,7 +252,7 @@ func (o Options) row(cells []cell, widths []int) string {
 		if room == 0 {
 			text = ""
 		}
-		pad := strings.Repeat(" ", max(room-utf8.RuneCountInString(text), 0))
+		pad := strings.Repeat(" ", max(room-textWidth(text), 0))
 		left += room
 		switch {
 		case i == 3:
@@ -284,12 +283,12 @@ func (o Options) barWidth() int {
 	return 8
 }
 
-// cut shortens a text to that many characters. 0: it is not cut.
+// cut shortens a text to that many columns. 0: it is not cut.
 func (o Options) cut(text string, room int) string {
-	if room <= 0 || utf8.RuneCountInString(text) <= room {
+	if room <= 0 || textWidth(text) <= room {
 		return text
 	}
-	return string([]rune(text)[:room-1]) + "…"
+	return beginning(text, room-1) + "…"
 }
 
 // time returns how long a node has been at work, or took, or when it is expected to

@@ -1,9 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // cell is a text of one color.
@@ -35,7 +35,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 	widths, left := measure(all)
 	longest := 0
 	for _, row := range all {
-		longest = max(longest, utf8.RuneCountInString(row[last].text))
+		longest = max(longest, textWidth(row[last].text))
 	}
 	below := o.tight(left) && left+longest > o.Width
 	if name := slices.Index(header, "NODE"); below && name >= 0 && left-len(gap) > o.Width {
@@ -48,7 +48,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 		for i, width := range widths {
 			text := o.cut(row[i].text, width)
 			line.WriteString(o.paint(text, row[i].color))
-			line.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(text)) + gap)
+			line.WriteString(strings.Repeat(" ", width-textWidth(text)) + gap)
 		}
 		switch {
 		case !below:
@@ -70,7 +70,7 @@ func measure(rows [][]cell) (widths []int, left int) {
 	widths = make([]int, len(rows[0])-1)
 	for i := range widths {
 		for _, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
+			widths[i] = max(widths[i], textWidth(row[i].text))
 		}
 		left += widths[i] + len(gap)
 	}
@@ -99,19 +99,22 @@ func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 func fold(lines []string, room int) []string {
 	var short []string
 	for _, line := range lines {
-		rest := []rune(line)
-		for room > 0 && len(rest) > room {
-			short, rest = append(short, string(rest[:room])), rest[room:]
+		for room > 0 && textWidth(line) > room {
+			head := cmp.Or(beginning(line, room), letters(line)[0])
+			if head == line {
+				break // one letter, which fits nowhere
+			}
+			short, line = append(short, head), line[len(head):]
 		}
-		short = append(short, string(rest))
+		short = append(short, line)
 	}
 	return short
 }
 
-// wrap breaks text between words into lines of at most room runes. A longer word gets a
+// wrap breaks text between words into lines of at most room columns. A longer word gets a
 // line of its own. There is always a line.
 func wrap(text string, room int) []string {
-	if room <= 0 || utf8.RuneCountInString(text) <= room {
+	if room <= 0 || textWidth(text) <= room {
 		return []string{text}
 	}
 	var lines []string
@@ -120,7 +123,7 @@ func wrap(text string, room int) []string {
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= room:
+		case textWidth(line)+1+textWidth(word) <= room:
 			line += " " + word
 		default:
 			lines = append(lines, line)

@@ -27,6 +27,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
 // options are the flags.
@@ -153,12 +154,19 @@ func (o options) certFile() string { return filepath.Join(o.certFolder, "tls.crt
 func (o options) keyFile() string  { return filepath.Join(o.certFolder, "tls.key") }
 
 func tlsConfig(o options, log *slog.Logger) (*tls.Config, error) {
-	cert := &certificate{certFile: o.certFile(), keyFile: o.keyFile(), now: time.Now}
-	if _, err := cert.get(nil); err != nil {
+	cert := &program.Certificate{CertFile: o.certFile(), KeyFile: o.keyFile()}
+	if _, err := cert.Get(time.Now()); err != nil {
 		return nil, err
 	}
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: cert.get,
+		MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			current, err := cert.Get(time.Now())
+			if current != nil {
+				return current, nil
+			}
+			return nil, err
+		},
 		NextProtos: []string{"http/1.1"}, // HTTP/2 would allow many requests on each connection
 	}
 	if o.clientCA == "" {

@@ -56,52 +56,6 @@ func write(t *testing.T, file string, data []byte, serial int64) {
 	}
 }
 
-// TestCertificateRotates replaces the certificate while a server uses it.
-func TestCertificateRotates(t *testing.T) {
-	folder := t.TempDir()
-	now := time.Now()
-	cert := &certificate{certFile: filepath.Join(folder, "tls.crt"), keyFile: filepath.Join(folder, "tls.key"), now: func() time.Time { return now }}
-	if _, err := cert.get(nil); err == nil {
-		t.Error("without files: got no error")
-	}
-	now = now.Add(reloadAfter)
-	serves := func() int64 {
-		t.Helper()
-		got, err := cert.get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaf, err := x509.ParseCertificate(got.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return leaf.SerialNumber.Int64()
-	}
-	issue(t, folder, 1)
-	if got := serves(); got != 1 {
-		t.Errorf("got certificate %d, want 1", got)
-	}
-	issue(t, folder, 2)
-	if got := serves(); got != 1 {
-		t.Errorf("a moment later: got certificate %d, want 1", got)
-	}
-	now = now.Add(reloadAfter)
-	if got := serves(); got != 2 {
-		t.Errorf("rotated: got certificate %d, want 2", got)
-	}
-	// Half written: the key does not fit yet.
-	write(t, cert.keyFile, []byte("half"), 3)
-	now = now.Add(reloadAfter)
-	if got := serves(); got != 2 {
-		t.Errorf("half written: got certificate %d, want 2", got)
-	}
-	issue(t, folder, 4)
-	now = now.Add(reloadAfter)
-	if got := serves(); got != 4 {
-		t.Errorf("written: got certificate %d, want 4", got)
-	}
-}
-
 // TestClientCertificates answers only clients with a certificate of --client-ca, and without it says that it answers
 // any.
 func TestClientCertificates(t *testing.T) {

@@ -292,11 +292,11 @@ func TestCertificateFiles(t *testing.T) {
 	}
 	first := write(time.Hour)
 	server, address := start(t, ServerConfig{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
+	var clock atomic.Int64
+	server.certs.setClock(func() time.Time { return time.Now().Add(time.Duration(clock.Load())) })
 	serves := func(want *x509.Certificate) func() string {
 		return func() string {
-			server.certs.mutex.Lock()
-			server.certs.next = time.Time{} // as ten seconds later
-			server.certs.mutex.Unlock()
+			clock.Add(int64(time.Minute)) // the files are looked at again
 			conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 			if err != nil {
 				return err.Error()
@@ -327,6 +327,8 @@ func TestCertificateFilesThatComeLater(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	server, address := start(t, ServerConfig{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
+	var clock atomic.Int64
+	server.certs.setClock(func() time.Time { return time.Now().Add(time.Duration(clock.Load())) })
 	made, err := selfSigned(time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -334,9 +336,7 @@ func TestCertificateFilesThatComeLater(t *testing.T) {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(must(x509.ParseCertificate(made.Certificate[0])))
 	verified := func() string {
-		server.certs.mutex.Lock()
-		server.certs.next = time.Time{} // as ten seconds later
-		server.certs.mutex.Unlock()
+		clock.Add(int64(time.Minute)) // the files are looked at again
 		conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: trusted, ServerName: serverName(t)})
 		var unknown x509.UnknownAuthorityError
 		switch {
@@ -349,8 +349,8 @@ func TestCertificateFilesThatComeLater(t *testing.T) {
 		return "ok"
 	}
 	eventually(t, "refused", verified)
-	first := server.certs.current
-	if eventually(t, "refused", verified); server.certs.current != first {
+	first := server.certs.own
+	if eventually(t, "refused", verified); server.certs.own != first {
 		t.Error("each look for the files makes a certificate")
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
@@ -363,6 +363,13 @@ func TestCertificateFilesThatComeLater(t *testing.T) {
 		}
 	}
 	eventually(t, "ok", verified)
+}
+
+// setClock has the certificates tell the time by that clock.
+func (c *certificates) setClock(now func() time.Time) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.now = now
 }
 
 // serverName returns the name that manifests/monitoring has Prometheus verify.
@@ -400,12 +407,11 @@ func TestOwnCertificate(t *testing.T) {
 	if same, _ := c.get(nil); same != first {
 		t.Error("each handshake makes a certificate")
 	}
-	if until := time.Until(c.next); until > validFor/2 || until < validFor/3 {
-		t.Errorf("it is replaced after %s", until)
-	}
-	c.next = time.Now()
-	if second, _ := c.get(nil); second == first {
-		t.Error("it is not replaced")
+	for age, same := range map[time.Duration]bool{validFor / 3: true, validFor/2 + time.Minute: false} {
+		c := &certificates{own: first, renews: c.renews, now: func() time.Time { return time.Now().Add(age) }}
+		if again, _ := c.get(nil); (again == first) != same {
+			t.Errorf("after %s it is the same: %t", age, again == first)
+		}
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -47,9 +47,9 @@ type access struct {
 // Client returns a client for the cluster. It reads the Secret each time, and makes a new client when
 // that has changed.
 func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (client.Client, error) {
-	var secret corev1.Secret
+	var stored corev1.Secret
 	name := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}
-	if err := c.Management.Get(ctx, name, &secret); err != nil {
+	if err := c.Management.Get(ctx, name, &stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.forget(cluster)
 		}
@@ -57,17 +57,17 @@ func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (cl
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if known, ok := c.known[cluster]; ok && known.uid == secret.UID && known.revision == secret.ResourceVersion {
+	if known, ok := c.known[cluster]; ok && known.uid == stored.UID && known.revision == stored.ResourceVersion {
 		return known.client, nil
 	}
-	made, err := newClient(secret.Data["value"], c.Timeout)
+	made, err := newClient(stored.Data["value"], c.Timeout)
 	if err != nil {
-		return nil, &Problem{Cluster: cluster, Message: fmt.Sprintf("Secret %s has no kubeconfig in the key value that can be used", name), Err: err}
+		return nil, &Problem{Cluster: cluster, Message: fmt.Sprintf("the kubeconfig in the key value of Secret %s cannot be used: %v", name, err), Err: err}
 	}
 	if c.known == nil {
 		c.known = map[types.NamespacedName]access{}
 	}
-	c.known[cluster] = access{made, secret.UID, secret.ResourceVersion}
+	c.known[cluster] = access{made, stored.UID, stored.ResourceVersion}
 	return made, nil
 }
 
@@ -86,12 +86,9 @@ func (c *Clusters) forget(cluster types.NamespacedName) {
 
 // newClient returns a client that acts as Account.
 func newClient(kubeconfig []byte, timeout time.Duration) (client.Client, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	config, err := secret.ReadKubeconfig(string(kubeconfig))
 	if err != nil {
 		return nil, err
-	}
-	if config.ExecProvider != nil || config.AuthProvider != nil || config.TLSClientConfig.CertFile != "" || config.TLSClientConfig.KeyFile != "" || config.TLSClientConfig.CAFile != "" || config.BearerTokenFile != "" {
-		return nil, errors.New("it names programs or files, which are not those of whoever wrote it")
 	}
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: Account,
@@ -100,7 +97,6 @@ func newClient(kubeconfig []byte, timeout time.Duration) (client.Client, error) 
 	config.UserAgent = "kubectl-upgrade-capi-extension"
 	config.Timeout = timeout
 	kube.RefuseRedirects(config)
-	config.QPS = -1 // few requests, each with a deadline
 	scheme := Scheme()
 	over, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -145,13 +141,13 @@ type Problem struct {
 func (p *Problem) Error() string { return p.Message }
 func (p *Problem) Unwrap() error { return p.Err }
 
-func secretProblem(cluster, secret types.NamespacedName, err error) error {
-	message := fmt.Sprintf("Secret %s cannot be read", secret)
+func secretProblem(cluster, name types.NamespacedName, err error) error {
+	message := fmt.Sprintf("Secret %s cannot be read", name)
 	switch {
 	case apierrors.IsNotFound(err):
-		message = fmt.Sprintf("there is no Secret %s yet", secret)
+		message = fmt.Sprintf("there is no Secret %s yet", name)
 	case apierrors.IsForbidden(err):
-		message = fmt.Sprintf("the extension may not read Secret %s: bind the ClusterRole kubectl-upgrade-capi-kubeconfigs in namespace %s", secret, secret.Namespace)
+		message = fmt.Sprintf("the extension may not read Secret %s: bind the ClusterRole kubectl-upgrade-capi-kubeconfigs in namespace %s", name, name.Namespace)
 	}
 	return &Problem{Cluster: cluster, Message: message, Err: err}
 }

@@ -2,6 +2,8 @@ package workload
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -24,10 +26,11 @@ import (
 
 var prod = types.NamespacedName{Namespace: "machines", Name: "prod"}
 
-func secret(server, user string) *corev1.Secret {
+// kubeconfigSecret returns the Secret of a server with that certificate, in PEM.
+func kubeconfigSecret(server string, authority []byte, user string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "machines", Name: "prod-kubeconfig", UID: "1"},
-		Data:       map[string][]byte{"value": fmt.Appendf(nil, `{"clusters":[{"name":"c","cluster":{"server":%q,"insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":%s}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`, server, user)},
+		Data:       map[string][]byte{"value": fmt.Appendf(nil, `{"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":%s}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`, server, base64.StdEncoding.EncodeToString(authority), user)},
 	}
 }
 
@@ -49,7 +52,8 @@ func TestClient(t *testing.T) {
 		fmt.Fprint(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"w1"}}`)
 	}))
 	defer server.Close()
-	management := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(secret(server.URL, `{"token":"a"}`)).Build()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	management := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(kubeconfigSecret(server.URL, authority, `{"token":"a"}`)).Build()
 	clusters := &Clusters{Management: management, Timeout: 10 * time.Second}
 	first, err := clusters.Open(t.Context(), prod)
 	if err != nil {
@@ -64,7 +68,7 @@ func TestClient(t *testing.T) {
 	if used := clusters.Used(); !slices.Equal(used, []types.NamespacedName{prod}) {
 		t.Errorf("used clusters: got %v", used)
 	}
-	changed := secret(server.URL, `{"token":"b"}`)
+	changed := kubeconfigSecret(server.URL, authority, `{"token":"b"}`)
 	if err := management.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
@@ -91,18 +95,26 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestKubeconfigs refuses kubeconfigs that have the extension run programs or read files.
+// TestKubeconfigs refuses kubeconfigs that have the extension run programs, read files or trust any server.
 func TestKubeconfigs(t *testing.T) {
-	for _, user := range []string{
-		`{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/sh","interactiveMode":"Never"}}`,
-		`{"tokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"}`,
-		`{"client-certificate":"/a","client-key":"/b"}`,
-		`[]`,
+	authority := []byte("authority")
+	for _, c := range []struct {
+		server, user string
+		authority    []byte
+		want         string
+	}{
+		{"https://192.0.2.1", `{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/sh","interactiveMode":"Never"}}`, authority, "it names a program"},
+		{"https://192.0.2.1", `{"tokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"}`, authority, "it names a file"},
+		{"https://192.0.2.1", `{"client-certificate":"/a","client-key":"/b"}`, authority, "it names a file"},
+		{"https://192.0.2.1", `{"token":"a"}`, nil, "it has no certificate-authority-data"},
+		{"http://192.0.2.1", `{"token":"a"}`, authority, "its server is no https address"},
+		{"https://192.0.2.1", `[]`, authority, "it is no kubeconfig"},
 	} {
-		clusters := &Clusters{Management: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(secret("https://192.0.2.1", user)).Build()}
-		_, err := clusters.Open(t.Context(), prod)
-		if got, want := problemOf(t, err).Message, "Secret machines/prod-kubeconfig has no kubeconfig in the key value that can be used"; got != want {
-			t.Errorf("%s: got %q, want %q", user, got, want)
+		management := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(kubeconfigSecret(c.server, c.authority, c.user)).Build()
+		_, err := (&Clusters{Management: management}).Open(t.Context(), prod)
+		want := "the kubeconfig in the key value of Secret machines/prod-kubeconfig cannot be used: " + c.want
+		if got := problemOf(t, err).Message; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", c.user, got, want)
 		}
 	}
 }

@@ -182,6 +182,3 @@ type HookJob struct {
 	// Refused reports whether a person has to act before it can be created.
 	Refused bool `json:"refused,omitempty"`
 }
-
-// FormatTime returns an instant as messages show it: in UTC, to the minute.
-func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
@@ -196,7 +195,7 @@ func (c *Coordinator) noteHolders(s fleet.Snapshot, now time.Time) *time.Time {
 		if u := upgrades[owner.Node]; u != nil && u.OwnedBy(types.UID(owner.UID)) {
 			phase := u.Status.Step.Info().Phase
 			h.unguarded = u.Status.Step != "" && (phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseInService || u.Spec.Type == v1alpha1.TypeReboot)
-			h.guard = max(h.guard, seconds(u.Spec.GuardSeconds))
+			h.guard = max(h.guard, fleet.Seconds(u.Spec.GuardSeconds))
 		}
 		switch {
 		case there[owner]:
@@ -218,5 +217,3 @@ func (c *Coordinator) mayReturn(owner fleet.Owner) bool {
 	h, holds := c.holders[owner]
 	return holds && c.holdersAt.Before(h.keepsUntil())
 }
-
-func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }

@@ -78,7 +78,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 	if problem != "" {
 		return nil, fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
 	}
-	best, ok, hold := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
+	best, ok, hold := c.newestPatch(oldest, fleet.Seconds(wanted.MinAgeSeconds), wake)
 	if hold.Holds() && (!ok || !oldest.Less(best)) {
 		return nil, hold
 	}
@@ -298,7 +298,7 @@ func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgra
 	if wanted == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
 		return nil, fleet.Hold{}
 	}
-	notice := seconds(wanted.NoticeSeconds)
+	notice := fleet.Seconds(wanted.NoticeSeconds)
 	start := c.now.Add(notice)
 	u := newAutomatic("reboot-"+start.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
 	windows := rules.NewWindows(u, c.reading.snapshot.Schedules)
@@ -335,7 +335,7 @@ func (c *cluster) asksForReboot(n *node) bool {
 
 // unlessTooSoon returns the upgrade u with its start time, or why it is not created yet.
 func (c *cluster) unlessTooSoon(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.AutomaticUpgrade, wake *wakeTime) (*v1alpha1.ClusterUpgrade, fleet.Hold) {
-	notice := seconds(wanted.NoticeSeconds)
+	notice := fleet.Seconds(wanted.NoticeSeconds)
 	if hold := c.reading.interval(wanted, c.now.Add(notice)); hold.Holds() {
 		hold.Until = new(hold.Until.Add(-notice))
 		wake.at(hold.Until)
@@ -364,7 +364,7 @@ func tooSoon(r *reading, t *target) fleet.Hold {
 // interval holds an automatic upgrade of that type that would start too soon after the last one ended.
 func (r *reading) interval(wanted *v1alpha1.AutomaticUpgrade, start time.Time) fleet.Hold {
 	last, ended := r.lastAutomatic(wanted.Type)
-	least := seconds(wanted.MinIntervalSeconds)
+	least := fleet.Seconds(wanted.MinIntervalSeconds)
 	earliest := ended.Add(least)
 	if last == "" || least == 0 || !start.Before(earliest) {
 		return fleet.Hold{}

@@ -80,7 +80,7 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 	took := c.medians().of[p]
 	if p != components {
 		pace := &c.groups[n.group].pace
-		took += seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
+		took += fleet.Seconds(pace.SettleSeconds) + fleet.Seconds(pace.MinReadySeconds)
 	}
 	return (took + rounding - 1).Truncate(rounding)
 }
@@ -110,14 +110,6 @@ func (n *node) nextPart(pass1 bool) part {
 // rounded value in its NodeUpgrade, which is not rewritten for each second by which a
 // measurement differs.
 const rounding = 10 * time.Second
-
-// seconds returns a field of the API as a duration; zero where it is absent.
-func seconds(n *int32) time.Duration {
-	if n == nil {
-		return 0
-	}
-	return time.Duration(*n) * time.Second
-}
 
 // part is a measured part of a node's upgrade.
 type part int

@@ -236,7 +236,7 @@ func tooNew(r *reading, t *target) fleet.Hold {
 	if t.reboot || !t.isByCoordinator() || wanted == nil {
 		return fleet.Hold{}
 	}
-	minAge := seconds(wanted.MinAgeSeconds)
+	minAge := fleet.Seconds(wanted.MinAgeSeconds)
 	old := r.oldEnough(t.to, minAge)
 	if old != nil && !r.now.Before(*old) {
 		return fleet.Hold{}

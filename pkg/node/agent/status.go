@@ -44,8 +44,8 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 	s := machine.State{
 		Upgrade: ptr.Deref(status.Upgrade, v1alpha1.UpgradeReference{}), From: status.Versions.From,
-		Step: status.Step, Since: instant(status.StepStartTime), Until: instant(status.StepEndTime),
-		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: instant(status.Retry.Time),
+		Step: status.Step, Since: ptr.Deref(status.StepStartTime, metav1.Time{}).Time, Until: ptr.Deref(status.StepEndTime, metav1.Time{}).Time,
+		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: ptr.Deref(status.Retry.Time, metav1.Time{}).Time,
 		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
 		Method: status.Method, MethodMessage: status.MethodMessage,
 		AttachedVolumes: status.AttachedVolumes,
@@ -72,13 +72,6 @@ func timeOf(t time.Time) *metav1.Time {
 		return nil
 	}
 	return ptr.To(metav1.NewTime(t.UTC().Truncate(time.Second)))
-}
-
-func instant(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }
 
 // maxMessage is the API's limit on the message of a condition. A status with a longer one would

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -64,17 +62,15 @@ func stageRetry(s State, failed time.Time) time.Time {
 }
 
 func drainTimeout(o Observation) time.Duration {
-	return seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
+	return fleet.Seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
 }
 
 // readyWithin returns ReadyWithin, or more if the guard may act until then.
 func readyWithin(o Observation) time.Duration {
-	return max(ReadyWithin, seconds(o.Spec.GuardSeconds)+returnWithin)
+	return max(ReadyWithin, fleet.Seconds(o.Spec.GuardSeconds)+returnWithin)
 }
 
-func settle(o Observation) time.Duration { return seconds(o.Spec.SettleSeconds) }
-
-func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }
+func settle(o Observation) time.Duration { return fleet.Seconds(o.Spec.SettleSeconds) }
 
 // deadline returns when a step that waits for something runs out of time.
 func deadline(s State, o Observation, within time.Duration) time.Time {

@@ -328,7 +328,7 @@ func (m *model) do(a Action) {
 // node may then go on.
 func (m *model) waitedForVolumes() bool {
 	for _, one := range m.state.Steps {
-		if one.Step == v1alpha1.StepDetaching && one.FinishedAt.Sub(one.StartedAt) >= seconds(m.spec.Drain.VolumesDetachedSeconds) {
+		if one.Step == v1alpha1.StepDetaching && one.FinishedAt.Sub(one.StartedAt) >= fleet.Seconds(m.spec.Drain.VolumesDetachedSeconds) {
 			return m.spec.Drain.OnTimeout == v1alpha1.OnTimeoutDelete
 		}
 	}
@@ -387,7 +387,7 @@ func (m *model) run(a Action) {
 		flipped := m.host.Active == m.spec.Version
 		m.check(flipped || m.held != "" && m.lastCheckOpen, "the image is activated after a last check with a closed gate")
 		m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot activates an image")
-		m.check(len(m.volumes) == 0 || seconds(m.spec.Drain.VolumesDetachedSeconds) == 0 || m.state.restarts() || m.waitedForVolumes(), "the image is activated before the volumes are detached")
+		m.check(len(m.volumes) == 0 || fleet.Seconds(m.spec.Drain.VolumesDetachedSeconds) == 0 || m.state.restarts() || m.waitedForVolumes(), "the image is activated before the volumes are detached")
 		m.check(m.state.restarts() || m.node.Unschedulable && m.pods == 0, "the image is activated on a node that is not drained")
 		m.check(!m.state.restarts() || m.mountsChecked(), "a restart begins without fresh facts about the mounts")
 		m.check(m.mayBeOutOfService(), "the image is activated with a slot that is gone")
@@ -431,7 +431,7 @@ func (m *model) checkObserved(before State) {
 		gone := m.now.Sub(m.aliveAt)
 		m.check(gone <= time.Minute, "%s ends although the kubelet has been gone for %s", before.Step, gone)
 	}
-	pause := seconds(m.spec.MinReadySeconds)
+	pause := fleet.Seconds(m.spec.MinReadySeconds)
 	if m.state.Step != v1alpha1.StepUnlocking || m.held == "" || pause == 0 {
 		return
 	}

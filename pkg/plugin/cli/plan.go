@@ -217,21 +217,13 @@ func (n *planCommand) shown(s fleet.Snapshot) func(string) bool {
 
 // inUTC returns the plan with its times as JSON shows them.
 func inUTC(decided plan.Plan) plan.Plan {
-	decided.Next = utc(decided.Next)
-	decided.PredictedStart, decided.PredictedEnd = utc(decided.PredictedStart), utc(decided.PredictedEnd)
+	decided.Next = fleet.UTC(decided.Next)
+	decided.PredictedStart, decided.PredictedEnd = fleet.UTC(decided.PredictedStart), fleet.UTC(decided.PredictedEnd)
 	for i := range decided.Nodes {
 		n := &decided.Nodes[i]
-		n.Until, n.PredictedStart, n.PredictedEnd = utc(n.Until), utc(n.PredictedStart), utc(n.PredictedEnd)
+		n.Until, n.PredictedStart, n.PredictedEnd = fleet.UTC(n.Until), fleet.UTC(n.PredictedStart), fleet.UTC(n.PredictedEnd)
 	}
 	return decided
-}
-
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	whole := t.UTC().Truncate(time.Second)
-	return &whole
 }
 
 // planFlags are the values of the flags.

@@ -63,7 +63,7 @@ func NewPlans(version string, rows []PlanRow) Plans {
 
 // NewPlanRow returns what happens next by the plan for the snapshot.
 func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
-	r := PlanRow{Cluster: c, Next: NextNothing, To: decided.Version, Start: utc(decided.PredictedStart), End: utc(decided.PredictedEnd)}
+	r := PlanRow{Cluster: c, Next: NextNothing, To: decided.Version, Start: fleet.UTC(decided.PredictedStart), End: fleet.UTC(decided.PredictedEnd)}
 	r.Version = OldestOf(s)
 	for _, f := range decided.Findings {
 		switch {
@@ -82,7 +82,7 @@ func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
 		return r
 	case u == nil:
 		if hold := decided.AutomaticHold; hold.Holds() {
-			r.Reason, r.Message, r.Until = hold.Reason, hold.Message, utc(hold.Until)
+			r.Reason, r.Message, r.Until = hold.Reason, hold.Message, fleet.UTC(hold.Until)
 		}
 		return r
 	}
@@ -124,7 +124,7 @@ func (r *PlanRow) fillNodes(decided plan.Plan) {
 			if r.Reason == v1alpha1.ReasonReleased || r.Reason == "" {
 				r.Reason, r.Message = n.Reason, n.Message
 			}
-			r.Until = utc(n.Until)
+			r.Until = fleet.UTC(n.Until)
 		}
 		if n.Decision == plan.Go {
 			r.Next = NextContinue
@@ -134,12 +134,4 @@ func (r *PlanRow) fillNodes(decided plan.Plan) {
 	if r.Next != NextContinue && slices.ContainsFunc(decided.Nodes, blocked) {
 		r.Next = NextBlocked
 	}
-}
-
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	whole := t.UTC().Truncate(time.Second)
-	return &whole
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -58,7 +56,7 @@ type Run struct {
 
 // NewReport returns the report of rows, without what had ended before since.
 func NewReport(rows []ReportRow, since *time.Time, now time.Time) Report {
-	r := Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetReport", GeneratedTime: now.UTC().Truncate(time.Second), Since: utc(since), Items: rows}
+	r := Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetReport", GeneratedTime: now.UTC().Truncate(time.Second), Since: fleet.UTC(since), Items: rows}
 	if since == nil {
 		return r
 	}
@@ -88,7 +86,7 @@ func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
 				run = &Run{Version: ran.Version, uid: ran.Upgrade.UID, Upgrade: ran.Upgrade.Name}
 				byUID[ran.Upgrade.UID] = run
 			}
-			run.From, run.To = cmp.Or(instant(ran.SinceTime), run.From), instant(ran.UntilTime)
+			run.From, run.To = cmp.Or(fleet.Instant(ran.SinceTime), run.From), fleet.Instant(ran.UntilTime)
 			run.Problem, run.Blocked = ran.Problem, ran.Blocked
 			if len(ran.Digests) > 0 {
 				run.Digests = ran.Digests
@@ -106,7 +104,7 @@ func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
 func beganAt(e *view.Ended) *time.Time {
 	var first *time.Time
 	for _, n := range e.Record {
-		if at := instant(n.StartTime); at != nil && (first == nil || at.Before(*first)) {
+		if at := fleet.Instant(n.StartTime); at != nil && (first == nil || at.Before(*first)) {
 			first = at
 		}
 	}
@@ -151,11 +149,4 @@ func firstVersion(upgrades []view.Ended, runs []Run, now string) *Run {
 		return nil
 	}
 	return &Run{Version: upgrades[i].From, To: cmp.Or(runs[0].began, runs[0].From)}
-}
-
-func instant(t *metav1.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return utc(&t.Time)
 }

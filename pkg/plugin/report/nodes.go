@@ -78,13 +78,13 @@ func (b *builder) groups() func(*fleet.Node) string {
 
 func (b *builder) node(r *v1alpha1.NodeRecord) Node {
 	n := Node{
-		Name: r.Name, From: r.From, To: r.To, StartTime: instant(r.StartTime), EndTime: instant(r.CompletionTime),
+		Name: r.Name, From: r.From, To: r.To, StartTime: fleet.Instant(r.StartTime), EndTime: fleet.Instant(r.CompletionTime),
 		Attempts: r.Attempts, Reason: r.Reason, MethodMessage: r.MethodMessage,
 	}
 	for _, step := range r.Steps {
-		one := Step{Step: step.Step, Start: *utc(&step.StartTime.Time)}
+		one := Step{Step: step.Step, Start: *fleet.UTC(&step.StartTime.Time)}
 		if step.EndTime != nil {
-			one.End = utc(&step.EndTime.Time)
+			one.End = fleet.UTC(&step.EndTime.Time)
 		}
 		n.Steps = append(n.Steps, one)
 	}

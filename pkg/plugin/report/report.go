@@ -193,7 +193,7 @@ func (b *builder) addPlan() {
 	}
 	if p := plan.Predict(b.snapshot, b.at); p.Upgrade == b.upgrade.Name {
 		b.expected = p
-		b.report.Upgrade.PredictedEndTime = utc(p.PredictedEnd)
+		b.report.Upgrade.PredictedEndTime = fleet.UTC(p.PredictedEnd)
 	}
 }
 
@@ -223,9 +223,9 @@ func (b *builder) addPresent() {
 	for i := range b.report.Nodes {
 		n := &b.report.Nodes[i]
 		if p := plans[n.Name]; p != nil {
-			n.PredictedStartTime, n.PredictedEndTime = utc(p.PredictedStart), utc(p.PredictedEnd)
+			n.PredictedStartTime, n.PredictedEndTime = fleet.UTC(p.PredictedStart), fleet.UTC(p.PredictedEnd)
 			if n.State != Done && n.State != UpToDate {
-				n.Reason, n.Message, n.Until = p.Reason, p.Message, utc(p.Until)
+				n.Reason, n.Message, n.Until = p.Reason, p.Message, fleet.UTC(p.Until)
 			}
 		}
 		u := statuses[n.Name]
@@ -236,9 +236,9 @@ func (b *builder) addPresent() {
 		if reason == "" {
 			continue
 		}
-		n.Reason, n.Message, n.Until = reason, message, instant(u.Status.StepEndTime)
+		n.Reason, n.Message, n.Until = reason, message, fleet.Instant(u.Status.StepEndTime)
 		if hold, _ := u.Status.Hold(); hold == reason {
-			n.Until = instant(u.Status.HoldEndTime)
+			n.Until = fleet.Instant(u.Status.HoldEndTime)
 		}
 		if u.Abandoned != nil {
 			n.State, n.Reason, n.Message, n.Until = Failed, v1alpha1.ReasonAbandoned, u.Abandoned.String(), nil
@@ -268,7 +268,7 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
 		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason,
 		Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
-		StartTime: instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: instant(&r.CompletionTime),
+		StartTime: fleet.Instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: fleet.Instant(&r.CompletionTime),
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
@@ -292,10 +292,10 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.Upgrade = Upgrade{
 		Name: u.Name, UID: string(u.UID), Type: rules.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		RequestedTime: instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
+		RequestedTime: fleet.Instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
 		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
-		StartTime: cmp.Or(instant(u.Status.TriggerTime), instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
-		EndTime: instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
+		StartTime: cmp.Or(fleet.Instant(u.Status.TriggerTime), fleet.Instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
+		EndTime: fleet.Instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
 	}
 	b.report.Upgrade.Changed, b.report.Upgrade.ChangedBy = u.Changed()
 	if strategy.MaxUnavailable != nil {
@@ -305,7 +305,7 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
 	b.report.Findings, b.report.Images = u.Status.Findings, u.Status.Images
 	if at := u.Status.PreflightTime; at != nil {
-		b.report.FindingsTime = utc(&at.Time)
+		b.report.FindingsTime = fleet.UTC(&at.Time)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -183,23 +182,6 @@ func (o *others) names(s span, stopped bool) string {
 		return fmt.Sprintf("%s and %d other nodes", strings.Join(names[:3], ", "), len(names)-3)
 	}
 	return strings.Join(names, ", ")
-}
-
-// utc returns t as JSON shows it: in UTC, to the second.
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	whole := t.UTC().Truncate(time.Second)
-	return &whole
-}
-
-// instant returns t as JSON shows it.
-func instant(t *metav1.Time) *time.Time {
-	if t == nil || t.IsZero() {
-		return nil
-	}
-	return utc(&t.Time)
 }
 
 // wholeSeconds returns d in seconds, rounded up.

@@ -61,15 +61,15 @@ func nodeOf(u *v1alpha1.NodeUpgrade) Node {
 	v := Node{
 		Name: u.Name, State: StateOf(u.Status.Step),
 		Kubelet: u.Status.Versions.Kubelet, Staged: u.Status.Versions.Staged, Target: u.Spec.Version,
-		Release: u.Spec.Release, Step: u.Status.Step, Since: instant(u.Status.StepStartTime), RetryTime: instant(u.Status.Retry.Time),
+		Release: u.Spec.Release, Step: u.Status.Step, Since: fleet.Instant(u.Status.StepStartTime), RetryTime: fleet.Instant(u.Status.Retry.Time),
 		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
 		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.Reboot.Reason,
 		KubeletLog: u.Status.KubeletLog,
 	}
 	v.Reason, v.Message = u.Status.Explain()
-	v.Until = instant(u.Status.StepEndTime)
+	v.Until = fleet.Instant(u.Status.StepEndTime)
 	if hold, _ := u.Status.Hold(); hold == v.Reason {
-		v.Until = instant(u.Status.HoldEndTime)
+		v.Until = fleet.Instant(u.Status.HoldEndTime)
 	}
 	switch {
 	case u.Abandoned != nil:
@@ -145,7 +145,7 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	one.State, one.Reason, one.Message, one.Until = StateWaiting, "", "", nil
 	if ordered {
 		one.Reason, one.Message = nodeUpgrade.Status.Hold()
-		one.Until = instant(nodeUpgrade.Status.HoldEndTime)
+		one.Until = fleet.Instant(nodeUpgrade.Status.HoldEndTime)
 	}
 }
 

@@ -80,8 +80,8 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		From:           u.Status.FromVersion,
 		To:             u.Spec.Version,
 		Progress:       u.Status.Progress,
-		TriggerTime:    instant(u.Status.TriggerTime),
-		CompletionTime: instant(u.Status.CompletionTime),
+		TriggerTime:    fleet.Instant(u.Status.TriggerTime),
+		CompletionTime: fleet.Instant(u.Status.CompletionTime),
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
@@ -96,20 +96,11 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 }
 
 func scheduleOf(m v1alpha1.MaintenanceSchedule) Schedule {
-	v := Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: instant(m.Status.UntilTime)}
+	v := Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: fleet.Instant(m.Status.UntilTime)}
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
 		v.State, v.Until, v.Message = "Invalid", nil, c.Message
 	}
 	return v
-}
-
-// instant returns t in UTC, as JSON shows it.
-func instant(t *metav1.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	utc := t.UTC()
-	return &utc
 }
 
 // requestedBy returns who requested an upgrade: a user, or the policy. Empty: that is not

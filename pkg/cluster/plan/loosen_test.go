@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // TestLoosenedDrain changes the drain of an upgrade while a node drains. What only loosens it is handed on to that node,
@@ -30,14 +29,14 @@ func TestLoosenedDrain(t *testing.T) {
 		"emptyDir blocks":             {v1alpha1.Drain{}, v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}, false},
 		"deletes":                     {v1alpha1.Drain{}, v1alpha1.Drain{OnTimeout: v1alpha1.OnTimeoutDelete}, true},
 		"aborts":                      {v1alpha1.Drain{OnTimeout: v1alpha1.OnTimeoutDelete}, v1alpha1.Drain{}, false},
-		"more time":                   {v1alpha1.Drain{}, v1alpha1.Drain{TimeoutSeconds: fleet.Seconds(3600)}, true},
-		"less time":                   {v1alpha1.Drain{}, v1alpha1.Drain{TimeoutSeconds: fleet.Seconds(60)}, false},
-		"volumes sooner":              {v1alpha1.Drain{VolumesDetachedSeconds: fleet.Seconds(600)}, v1alpha1.Drain{VolumesDetachedSeconds: fleet.Seconds(60)}, true},
-		"volumes later":               {v1alpha1.Drain{}, v1alpha1.Drain{VolumesDetachedSeconds: fleet.Seconds(60)}, false},
-		"less grace":                  {v1alpha1.Drain{GracePeriodSeconds: fleet.Seconds(60)}, v1alpha1.Drain{GracePeriodSeconds: fleet.Seconds(30)}, true},
-		"no grace":                    {v1alpha1.Drain{}, v1alpha1.Drain{GracePeriodSeconds: fleet.Seconds(0)}, true},
-		"other grace than its own":    {v1alpha1.Drain{}, v1alpha1.Drain{GracePeriodSeconds: fleet.Seconds(30)}, false},
-		"its own grace":               {v1alpha1.Drain{GracePeriodSeconds: fleet.Seconds(30)}, v1alpha1.Drain{}, false},
+		"more time":                   {v1alpha1.Drain{}, v1alpha1.Drain{TimeoutSeconds: seconds(3600)}, true},
+		"less time":                   {v1alpha1.Drain{}, v1alpha1.Drain{TimeoutSeconds: seconds(60)}, false},
+		"volumes sooner":              {v1alpha1.Drain{VolumesDetachedSeconds: seconds(600)}, v1alpha1.Drain{VolumesDetachedSeconds: seconds(60)}, true},
+		"volumes later":               {v1alpha1.Drain{}, v1alpha1.Drain{VolumesDetachedSeconds: seconds(60)}, false},
+		"less grace":                  {v1alpha1.Drain{GracePeriodSeconds: seconds(60)}, v1alpha1.Drain{GracePeriodSeconds: seconds(30)}, true},
+		"no grace":                    {v1alpha1.Drain{}, v1alpha1.Drain{GracePeriodSeconds: seconds(0)}, true},
+		"other grace than its own":    {v1alpha1.Drain{}, v1alpha1.Drain{GracePeriodSeconds: seconds(30)}, false},
+		"its own grace":               {v1alpha1.Drain{GracePeriodSeconds: seconds(30)}, v1alpha1.Drain{}, false},
 		"skips more":                  {v1alpha1.Drain{}, rules(rule("db", skips)), true},
 		"skips before":                {rules(rule("db", waits), rule("web", drains)), rules(rule("log", skips), rule("db", waits), rule("web", drains)), true},
 		"waits no more":               {rules(rule("db", waits), rule("web", waits)), rules(rule("web", waits)), true},

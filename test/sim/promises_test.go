@@ -99,7 +99,8 @@ func (w *world) checkReboot(a *agentProgram) {
 		w.broken("promise 4", "%s reboots while %s runs", n.name, v)
 	}
 	entered := w.since["step "+n.name]
-	again := a.steps.State().Step == v1alpha1.StepRebooting && entered.Before(a.ranAt) && w.now().Sub(entered) <= machine.RebootWithin
+	// An agent that first asks within RebootWithin of the last check may be refused until RebootWithin later.
+	again := a.steps.State().Step == v1alpha1.StepRebooting && entered.Before(a.ranAt) && w.now().Sub(entered) <= 2*machine.RebootWithin
 	if n.active == n.merged && !again { // the reboot itself is the upgrade
 		w.checkBegin(a, "reboots")
 		return

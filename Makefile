@@ -14,6 +14,8 @@ PROGRAMS := node-agent agent coordinator send-notice capi-extension
 MODULES := lab cmd/capi-extension release release/chart test/oldest test/othertools
 TAGS    := e2e,dist
 export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
+# Programs and tests are compiled alike, once; only the race detector needs cgo, with which half of all packages are others.
+export CGO_ENABLED := 0
 GOTESTSUM  := go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
 GOLANGCI   := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -33,19 +35,19 @@ install = @dpkg -s $(1) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTE
 play: ## Try it in clusters whose nodes are pretended: docs/play.md (no root; the first time a quarter of an hour on two cores); CLUSTERS=3 NODES=5
 	@command -v go >/dev/null || { echo 'make play needs Go: https://go.dev/dl/' >&2; exit 1; }
 	@echo 'All nodes are pretended. Compiling what is not compiled yet ...'
-	@GOGC=400 GOMEMLIMIT=1536MiB CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/coordinator ./cmd/kubectl-upgrade ./test/play
+	@GOGC=400 GOMEMLIMIT=1536MiB go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/coordinator ./cmd/kubectl-upgrade ./test/play
 	@bin/play --clusters '$(or $(CLUSTERS),3)' --nodes '$(or $(NODES),5)'
 
 demo: packages lab image ## Show an automatic patch of a real cluster on this machine (root; about 15 minutes the first time)
 	bin/lab demo --image bin/node-agent.tar
 
 build: ## Build bin/kubectl-upgrade, and the programs of the container image
-	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
-	CGO_ENABLED=0 go build -C cmd/capi-extension -ldflags '$(LDFLAGS)' -o ../../bin/ .
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -C cmd/capi-extension -ldflags '$(LDFLAGS)' -o ../../bin/ .
 
 image: build lab ## Build the container image bin/node-agent.tar, with no container engine; ARCH=arm64 builds bin/arm64/node-agent.tar
-	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) $(patsubst %,./cmd/%,$(filter-out capi-extension,$(PROGRAMS))))
-	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) go build -C cmd/capi-extension -ldflags '$(LDFLAGS)' -o ../../bin/$(CROSS) .)
+	$(if $(CROSS),GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) $(patsubst %,./cmd/%,$(filter-out capi-extension,$(PROGRAMS))))
+	$(if $(CROSS),GOARCH=$(ARCH) go build -C cmd/capi-extension -ldflags '$(LDFLAGS)' -o ../../bin/$(CROSS) .)
 	bin/lab build-image $(PROGRAMS:%=--binary bin/$(CROSS)%) --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
 
 chart: ## Package the Helm chart into dist/charts/ (docs/install.md); VERSION and DIGEST select the image
@@ -55,7 +57,7 @@ packages: ## Install the Debian packages that the lab needs (root)
 	$(call install,$(PACKAGES))
 
 lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
-	cd lab && CGO_ENABLED=0 go build -o ../bin/lab . && CGO_ENABLED=0 go build -o ../bin/lab-web ./web && CGO_ENABLED=0 go build -o ../bin/lab-update-engine ./updateengine
+	cd lab && go build -o ../bin/lab . && go build -o ../bin/lab-web ./web && go build -o ../bin/lab-update-engine ./updateengine
 
 ##@ Check it
 
@@ -75,6 +77,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 
 # Two of these run at the same time, as half of it is waiting. Without debugging information, tests link in two thirds of the time.
 test-race test-without-race test-plugin: export GOFLAGS := $(GOFLAGS) -ldflags=-w
+test-race test-plugin test-systemd: export CGO_ENABLED := 1
 test-race:
 	$(GOTESTSUM) -- -race -timeout 30m $$(go list ./... | grep -vxF "$$(go list $(WITHOUT_RACE))")
 test-without-race:
@@ -84,7 +87,7 @@ test-plugin:
 test-systemd:
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/node/host ./pkg/node/sysupdate
 test-modules:
-	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- $(if $(filter lab,$$module),-race) -timeout 30m ./...) || exit; done
+	for module in $(MODULES); do (cd $$module && $(GOTESTSUM) -- -timeout 30m ./...) || exit; done
 
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,7 +81,28 @@ func install(t testing.TB, config *rest.Config, definitions []*unstructured.Unst
 	}
 }
 
+// parsed are the CRDs in manifests/crd, read once: each test of some packages installs them.
+var parsed struct {
+	sync.Mutex
+	all []*unstructured.Unstructured
+}
+
+// definitions returns CRDs that the caller may change.
 func definitions(t testing.TB) []*unstructured.Unstructured {
+	t.Helper()
+	parsed.Lock()
+	defer parsed.Unlock()
+	if parsed.all == nil {
+		parsed.all = readDefinitions(t)
+	}
+	var all []*unstructured.Unstructured
+	for _, one := range parsed.all {
+		all = append(all, one.DeepCopy())
+	}
+	return all
+}
+
+func readDefinitions(t testing.TB) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(Root(t), "manifests", "crd", v1alpha1.Group+"_*.yaml"))
 	if err != nil || len(files) == 0 {

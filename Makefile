@@ -66,7 +66,7 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 # `make check` run with it, as the others run thousands of commands.
 WITHOUT_RACE := ./pkg/cluster/plan ./pkg/schedule ./test/sim ./test/hostile ./pkg/plugin/cli
 
-check: ## Tests that need no root, no API server and no node, vet and formatting (about two minutes)
+check: ## Tests that need no root, no API server and no node, vet and formatting (a few minutes)
 	go vet ./...
 	@test -z "$$(gofmt -l cmd lab pkg release test | tee /dev/stderr)"
 	SEEDS=100 $(GOTESTSUM) -- -vet=off -short ./...

@@ -115,7 +115,11 @@ func TestHooks(t *testing.T) {
 	}
 
 	// The hook after the next node fails: no other one begins, until a person retries.
-	c.apply(t, strings.ReplaceAll(recipes.cronJobs["lb-join"], "[label, node, $(NODE),", "[nonsense, node, $(NODE),"))
+	broken := strings.ReplaceAll(recipes.cronJobs["lb-join"], "[label, node/$(NODE),", "[nonsense, node/$(NODE),")
+	if broken == recipes.cronJobs["lb-join"] {
+		t.Fatalf("the recipe labels no node:\n%s", broken)
+	}
+	c.apply(t, broken)
 	var failed string
 	c.eachSecond(t, 15*time.Minute, "a hook fails", func() error {
 		policy, err := c.ours.UpgradePolicies.Get(c.ctx, v1alpha1.PolicyName, metav1.GetOptions{})

@@ -201,24 +201,24 @@ var bugs = []bug{
 		{"pkg/api/v1alpha1/gates.go", "return g.Name == name })", "return g.Name != \"\" })"},
 	}},
 	{"a node does not wait for the hook before it", []edit{
-		{"pkg/cluster/plan/turns.go", "\t\th.start(t, next)\n\t}\n\treturn runningHold", "\t\th.start(t, next)\n\t}\n\tif t.Node != \"\" {\n\t\treturn fleet.Hold{}\n\t}\n\treturn runningHold"},
+		{"pkg/cluster/plan/allocation_turns.go", "\t\ta.startHook(t, next)\n\t}\n\treturn runningHold", "\t\ta.startHook(t, next)\n\t}\n\tif t.Node != \"\" {\n\t\treturn fleet.Hold{}\n\t}\n\treturn runningHold"},
 	}},
 	{"the hook after a node runs only if the node succeeded", []edit{
-		{"pkg/cluster/plan/turns.go", "if next := nextHook(t); next != nil && hasBegun(t) {", "if next := nextHook(t); next != nil && hasBegun(t) && t.Outcome != v1alpha1.TurnAborted {"},
+		{"pkg/cluster/plan/allocation_turns.go", "if next := nextHook(t); next != nil && hasBegun(t) {", "if next := nextHook(t); next != nil && hasBegun(t) && t.Outcome != v1alpha1.TurnAborted {"},
 	}},
 	{"a node whose hook after it runs does not count as out of service", []edit{
 		{"pkg/cluster/plan/allocation.go", "\ta.spendTurns()\n", ""},
 	}},
 	{"a hook whose Job was lost runs again", []edit{
-		{"pkg/cluster/plan/hooks.go", "\t\th.end(run, v1alpha1.HookFailed, \"JobGone\", \"its Job was deleted, and what came of it is not known\")\n", "\t\trun.JobUID = \"\"\n"},
+		{"pkg/cluster/plan/hooks.go", "\t\tr.endHook(run, v1alpha1.HookFailed, \"JobGone\", \"its Job was deleted, and what came of it is not known\")\n", "\t\trun.JobUID = \"\"\n"},
 	}},
 	{"a Job is created before it is stored that its hook runs", []edit{
 		{"pkg/cluster/coordinator/coordinator.go", "hooksErr = c.hooks.Write(ctx, policy, now)", "hooksErr = c.hooks.Write(ctx, s.Policy, now)"},
 		{"pkg/cluster/hook/keeper.go", "if uid, runs := running(policy)[run.Job]; !runs || uid != \"\" {", "if policy == nil {"},
 	}},
 	{"the hook after a node runs while the node may still begin", []edit{
-		{"pkg/cluster/plan/turns.go", "mayBegin := n.released() || n.silent() || n.lease != nil && !n.answered;", "mayBegin := n.Name == \"\";"},
-		{"pkg/cluster/plan/turns.go", "if !atWork || n.failed() || n.abandoned != nil {", "{"},
+		{"pkg/cluster/plan/allocation_turns.go", "mayBegin := n.released() || n.silent() || n.lease != nil && !n.answered;", "mayBegin := n.Name == \"\";"},
+		{"pkg/cluster/plan/allocation_turns.go", "if !atWork || n.failed() || n.abandoned != nil {", "{"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{
 		{"pkg/cluster/plan/checks.go", "a.cluster.now.Sub(k.lastReport.At) < freshFor {", "(a.cluster.now.Sub(k.lastReport.At) < freshFor || a.survey.firstFailed != nil) {"},
@@ -265,7 +265,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/filters_gates.go", "\tif !s.tookSlot {\n", "\tif !s.tookSlot && n.Name == \"\" {\n"},
 	}},
 	{"the hook before an upgrade is skipped", []edit{
-		{"pkg/cluster/plan/turns.go", "case own == nil && (a.survey.tookSlot || target.forLateNodes):", "case own == nil && (target.Name != \"\" || target.forLateNodes):"},
+		{"pkg/cluster/plan/allocation_turns.go", "case own == nil && (a.survey.tookSlot || target.forLateNodes):", "case own == nil && (target.Name != \"\" || target.forLateNodes):"},
 	}},
 	{"a node's word says that an upgrade has begun", []edit{
 		{"pkg/cluster/plan/survey.go", "c.target.beganOn(n)\n", "c.target.beganOn(n) || c.target != nil && c.target.endedTurn(n)\n"},

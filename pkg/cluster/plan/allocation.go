@@ -16,6 +16,7 @@ type allocation struct {
 	cluster     *cluster
 	survey      *survey
 	wake        *wakeTime
+	turns       turns    // its own, which it changes (allocation_turns.go)
 	out         int      // nodes that are out of service or released
 	elsewhere   []string // of these, nodes that are not managed and that kured reboots
 	inGroup     []int    // the same, by group
@@ -49,7 +50,7 @@ var claims = []claim{
 // newAllocation counts the nodes that are out of service already.
 func newAllocation(s *survey, wake *wakeTime) *allocation {
 	c := s.cluster
-	a := &allocation{cluster: c, survey: s, wake: wake, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
+	a := &allocation{cluster: c, survey: s, wake: wake, turns: c.turns.copied(), inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
 	a.elsewhere = c.rebootedByOthers()
 	a.out += len(a.elsewhere)
 	for _, n := range s.outOfService {
@@ -70,10 +71,7 @@ func newAllocation(s *survey, wake *wakeTime) *allocation {
 // spendTurns counts the nodes in service whose hooks have not ended, but for candidates, which count
 // when their verdict is made.
 func (a *allocation) spendTurns() {
-	if a.cluster.hooks == nil {
-		return
-	}
-	for _, t := range a.cluster.hooks.turns {
+	for _, t := range a.turns.list {
 		if t.Node == "" || !isOpen(t) {
 			continue
 		}

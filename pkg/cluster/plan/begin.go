@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -30,17 +32,12 @@ func (t *target) endedTurn(n *node) bool {
 		slices.ContainsFunc(n.status.Steps, func(s v1alpha1.StepTime) bool { return s.Step == v1alpha1.StepUnlocking })
 }
 
-// noteBegin notes in the upgrade's status that it has begun, once a node may not abort its attempt any more, and
-// reports whether it has. Late nodes come after that.
-func (t *target) noteBegin(nodes []*node, now time.Time) bool {
-	if t == nil || t.forLateNodes || t.Status.BeginTime != nil {
-		return t != nil
+// beginTime returns when the upgrade has begun, as its status is to say: once a node may not abort its attempt
+// any more. Nil: it has not. Late nodes come after that.
+func (t *target) beginTime(nodes []*node, now time.Time) *metav1.Time {
+	begins := func(n *node) bool { return t.beganOn(n) && (n.mustFinish() || t.endedTurn(n)) }
+	if t.Status.BeginTime == nil && !t.forLateNodes && slices.ContainsFunc(nodes, begins) {
+		return wholeSecond(now)
 	}
-	for _, n := range nodes {
-		if t.beganOn(n) && (n.mustFinish() || t.endedTurn(n)) {
-			t.Status.BeginTime = wholeSecond(now)
-			return true
-		}
-	}
-	return false
+	return t.Status.BeginTime
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // cluster is the cluster as it was read, and the target upgrade. It is immutable once
-// built: filters read it, the allocation keeps its counts apart, and a prediction builds
-// a new one for each instant.
+// built, but that its windows remember what they were asked: filters read it, the allocation
+// keeps its counts and turns apart, and a prediction builds a new one for each instant.
 //
 // Its own now, nodes, slots, apiServers and etcd replace those of the reading, which a
 // prediction leaves as they are.
@@ -32,25 +33,28 @@ type cluster struct {
 	// apiServers and etcd are the pods of the snapshot, which a prediction changes as
 	// nodes return. etcd has no pods on workers.
 	apiServers, etcd []fleet.StaticPod
-	begun            bool       // by the upgrade's status; see begin.go
-	snapshotTaken    bool       // etcd has a snapshot for the target, or needs none
-	held             fleet.Hold // the hold of people on the whole upgrade
+	begun            bool                   // by the upgrade's status; see begin.go
+	beginTime        *metav1.Time           // as the upgrade's status is to say
+	etcdSnapshot     *v1alpha1.EtcdSnapshot // the same
+	snapshotTaken    bool                   // etcd has a snapshot for the target, or needs none
+	held             fleet.Hold             // the hold of people on the whole upgrade
 	gates            []v1alpha1.Gate
-	hooks            *hooks // nil: there are none
+	turns            turns // as they were read
 	webhooks         webhooks
 	checks           checks
 	windows          *rules.Windows
-	durations        *durations
+	durations        durations
 	// brief makes filters return only a reason where the message is expensive to
 	// compute.
 	brief bool
 }
 
-// newCluster builds the cluster for a target.
-func newCluster(r *reading, t *target) *cluster {
+// newCluster builds the cluster for the target that the queue plans nodes for.
+func newCluster(r *reading, q queue) *cluster {
+	t := q.planned
 	c := &cluster{
-		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
-		slots: r.snapshot.Slots, gates: r.policySpec().Gates, hooks: newHooks(r, t), apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), durations: &durations{},
+		reading: r, now: r.now, target: t, turns: newTurns(r, t), gates: r.policySpec().Gates,
+		slots: r.snapshot.Slots, apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), snapshotTaken: true,
 	}
 	upgrade := &v1alpha1.ClusterUpgrade{}
 	strategy := upgrade.Resolve(r.policySpec().Strategy)
@@ -59,24 +63,29 @@ func newCluster(r *reading, t *target) *cluster {
 	}
 	c.groups = newGroups(strategy)
 	c.windows = rules.NewWindows(upgrade, r.snapshot.Schedules)
-	c.placeNodes(strategy)
+	c.placeNodes(strategy, q.leftBehind)
+	c.durations = newDurations(measure(c.nodes), recordedSamples(r.snapshot.Records, r.snapshot.Nodes))
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
-	c.begun = t.noteBegin(c.nodes, c.now)
-	c.snapshotTaken = c.adoptEtcdSnapshot()
-	c.webhooks = c.readWebhooks()
-	c.checks = c.readChecks()
 	if t != nil {
 		c.held = t.peopleHold(c.now)
+		c.beginTime = t.beginTime(c.nodes, c.now)
+		c.begun = t.forLateNodes || c.beginTime != nil
+		c.etcdSnapshot, c.snapshotTaken = c.findEtcdSnapshot()
 	}
+	c.webhooks = c.readWebhooks()
+	c.checks = c.readChecks()
 	return c
 }
 
-// placeNodes sets each node's state and group, and sorts the nodes into upgrade order.
-func (c *cluster) placeNodes(strategy v1alpha1.Strategy) {
-	sizes := make([]int, len(c.groups))
-	for _, n := range c.nodes {
-		n.nodeState = c.target.stateOf(n)
+// placeNodes copies the reading's nodes, sets each one's state and group, and sorts them into upgrade order.
+func (c *cluster) placeNodes(strategy v1alpha1.Strategy, leftBehind map[string]bool) {
+	sizes, copies := make([]int, len(c.groups)), make([]node, len(c.reading.nodes))
+	for i, read := range c.reading.nodes {
+		n := &copies[i]
+		*n = *read
+		c.nodes = append(c.nodes, n)
+		n.nodeState, n.leftBehind = c.target.stateOf(n), leftBehind[n.Name]
 		if !n.ControlPlane {
 			n.group = slices.IndexFunc(c.groups, func(g *group) bool { return g.selector.Matches(labels.Set(n.Labels)) })
 		}

@@ -144,8 +144,8 @@ func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod fleet.StaticPod) bool { return !nodes[pod.Node] })
 }
 
-// adoptEtcdSnapshot copies the first snapshot of etcd that a node took for the upgrade
-// into the upgrade's status. It reports whether no other has to be taken.
+// findEtcdSnapshot returns the snapshot of etcd that the target's status is to have: the
+// first that a node took for it. It reports whether no other has to be taken.
 //
 // Only a control-plane node whose NodeUpgrade.spec asks for a snapshot counts: any node's
 // agent may write one into its own status, and kubeadm would then run without a real one.
@@ -153,25 +153,21 @@ func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
 // A snapshot on a node that is gone or abandoned does not count while kubeadm has begun
 // on no node, because another one can be taken. For an upgrade that has ended no snapshot
 // is needed, unless kubeadm has not run on any control plane yet.
-func (c *cluster) adoptEtcdSnapshot() bool {
-	t := c.target
-	if t == nil {
-		return true
-	}
+func (c *cluster) findEtcdSnapshot() (taken *v1alpha1.EtcdSnapshot, enough bool) {
 	late := c.kubeadmBegan()
-	if t.forLateNodes && late {
-		return true
+	if taken = c.target.Status.EtcdSnapshot; c.target.forLateNodes && late {
+		return taken, true
 	}
-	if taken := t.Status.EtcdSnapshot; taken != nil && c.isGone(taken.Node) && !late {
-		t.Status.EtcdSnapshot = nil
+	if taken != nil && c.isGone(taken.Node) && !late {
+		taken = nil
 	}
-	if t.Status.EtcdSnapshot == nil {
-		t.Status.EtcdSnapshot = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned == nil })
+	if taken == nil {
+		taken = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned == nil })
 	}
-	if t.Status.EtcdSnapshot == nil && late {
-		t.Status.EtcdSnapshot = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned != nil })
+	if taken == nil && late {
+		taken = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned != nil })
 	}
-	return t.Status.EtcdSnapshot != nil || t.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
+	return taken, taken != nil || c.target.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 }
 
 // firstEtcdSnapshot returns the oldest snapshot that one of those nodes took for the

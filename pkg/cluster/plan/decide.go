@@ -19,9 +19,10 @@ type verdict struct {
 	slot     string // the slot to reserve for it
 }
 
-// verdictsOf returns a verdict for each of the cluster's nodes, and whether a node waits
-// only for a preflight report. It adds to wake when a node may be held that is not now.
-func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
+// verdictsOf returns a verdict for each of the cluster's nodes, the turns of hooks as they are
+// from then on, and whether a node waits only for a preflight report. It adds to wake when a node
+// may be held that is not now.
+func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, after turns, missing bool) {
 	verdicts = make([]verdict, len(s.cluster.nodes))
 	for i, n := range s.cluster.nodes {
 		if !n.open {
@@ -33,7 +34,7 @@ func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, missing bool) {
 		verdicts[i] = a.verdict(n)
 	}
 	a.endTurns()
-	return verdicts, a.missing
+	return verdicts, a.turns, a.missing
 }
 
 // candidates yields each node that may begin or wait, with its index in c.nodes: first
@@ -45,9 +46,9 @@ func (c *cluster) candidates(yield func(int, *node) bool) {
 	for i, n := range c.nodes {
 		switch {
 		case !n.open:
-		case n.lease == nil && c.hooks.of(n) == nil && n.lockedLast():
+		case n.lease == nil && c.turns.of(n) == nil && n.lockedLast():
 			last = append(last, int32(i))
-		case n.lease == nil && c.hooks.of(n) == nil:
+		case n.lease == nil && c.turns.of(n) == nil:
 			others = append(others, int32(i))
 		case !yield(i, n):
 			return
@@ -69,7 +70,7 @@ func (a *allocation) verdict(n *node) verdict {
 		slot, hold = a.claim(n)
 		mayGo = !hold.Holds() || hold.Reason == v1alpha1.ReasonNotItsTurn
 	}
-	if hold.Holds() && a.cluster.hooks.of(n) != nil && !slices.Contains(a.survey.outOfService, n) {
+	if hold.Holds() && a.turns.of(n) != nil && !slices.Contains(a.survey.outOfService, n) {
 		a.spend(n)
 	}
 	if hold = a.around(n, hold); hold.Holds() && mayGo {

@@ -22,16 +22,18 @@
 // Decide is pure: the same snapshot and the same instant give the same plan, and
 // its input is not changed. `kubectl upgrade plan`, the coordinator and the tests'
 // simulator (sim_test.go) all run it, so what is shown is what happens. It has these
-// parts, each built from those before it and not changed afterwards:
+// parts, each built from those before it and not changed afterwards, but the allocation, which the
+// verdicts use up:
 //
 //	reading     the snapshot in the planner's types
 //	queue       the upgrades that have not ended, the active one first
 //	target      the upgrade that nodes are planned for, and its trigger
+//	turns       the hooks around nodes and upgrades, as they are now: which run next (hooks.go, turns.go)
 //	cluster     the nodes, their groups and sequence, the budget, the preflight report, windows,
 //	            measured durations, and a summary of all nodes
 //	filters     why a node may not begin, in one table (filters.go)
-//	allocation  the claims, the only place where slots, budget and backends are spent
-//	turns       the hooks around nodes and upgrades: which run next (hooks.go, turns.go)
+//	allocation  the claims, the only place where slots, budget and backends are spent, and where
+//	            turns begin and end, in a copy (allocation_turns.go)
 //	verdicts    the decision for each node, and why a release is withdrawn (decide.go)
 //	plan        what to write: NodeUpgrade.spec, the upgrades' statuses, records, Leases, and what
 //	            to create

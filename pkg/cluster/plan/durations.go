@@ -23,25 +23,21 @@ const (
 // cluster's nodes took, so that one node that hung does not count. A pass lasts from
 // taking the slot to freeing it, without settling and observing, whose lengths the pace
 // sets.
-type durations struct {
-	found bool
-	of    [parts]time.Duration
-}
+type durations [parts]time.Duration
 
 // newDurations returns the measured durations: from this upgrade's nodes; where these
 // are too few, from earlier upgrades; where these are too few, the defaults.
-func newDurations(own, before samples) durations {
-	d := durations{found: true}
+func newDurations(own, before samples) (d durations) {
 	find := func(p part, assumed time.Duration) {
-		d.of[p] = median(own[p], median(before[p], assumed))
+		d[p] = median(own[p], median(before[p], assumed))
 	}
 	find(staging, defaultStaging)
 	find(components, defaultComponents)
 	find(restart, defaultRestart)
 	find(softReboot, defaultSoftReboot)
 	find(controlPlane, defaultNode)
-	find(worker, d.of[controlPlane])
-	find(controlPlane, max(d.of[worker], defaultNode))
+	find(worker, d[controlPlane])
+	find(controlPlane, max(d[worker], defaultNode))
 	return d
 }
 
@@ -67,17 +63,9 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 	return max(all, middle(slices.Clone(measured[1:])))
 }
 
-// medians returns how long nodes take, computed on first use.
-func (c *cluster) medians() durations {
-	if !c.durations.found {
-		*c.durations = newDurations(measure(c.nodes), recordedSamples(c.reading.snapshot.Records, c.reading.snapshot.Nodes))
-	}
-	return *c.durations
-}
-
 // expected returns how long the node is expected to take for that part.
 func (c *cluster) expected(n *node, p part) time.Duration {
-	took := c.medians().of[p]
+	took := c.durations[p]
 	if p != components {
 		pace := &c.groups[n.group].pace
 		took += fleet.Seconds(pace.SettleSeconds) + fleet.Seconds(pace.MinReadySeconds)

@@ -1,9 +1,14 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -65,3 +70,51 @@ func QuestionRows() string {
 
 // Median is median.
 var Median = median
+
+// ChangedPart returns what has changed of the parts that a plan is made from (doc.go), once there is the plan and its
+// prediction: it compares each part with one that was built from a copy of the snapshot, and that no later part has
+// seen. Empty: nothing has changed.
+func ChangedPart(s fleet.Snapshot, now time.Time) (string, error) {
+	stored, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	copied := func() *fleet.Snapshot {
+		var own fleet.Snapshot
+		if err = json.Unmarshal(stored, &own); err != nil {
+			panic(err)
+		}
+		return &own
+	}
+	queued := func(r *reading) queue { return r.newQueue(&wakeTime{now: now}) }
+	clustered := func(r *reading) *cluster { return newCluster(r, queued(r)) }
+	decided, used := newPlanner(copied(), now), newPlanner(copied(), now)
+	used.plan()
+	newPrediction(used).run()
+	for _, part := range []struct {
+		name        string
+		built, used any
+	}{
+		{"reading", read(copied(), now), used.cluster.reading},
+		{"queue", queued(read(copied(), now)), used.queue},
+		{"cluster", withoutWindows(clustered(read(copied(), now))), withoutWindows(used.cluster)},
+		{"survey", newSurvey(withoutWindows(clustered(read(copied(), now)))), used.survey},
+		{"verdicts", decided.verdicts, used.verdicts},
+		{"turns", decided.turns, used.turns},
+	} {
+		if !reflect.DeepEqual(part.built, part.used) {
+			every := cmp.Exporter(func(reflect.Type) bool { return true })
+			return fmt.Sprintf("%s (-as built +afterwards):\n%s", part.name, cmp.Diff(part.built, part.used, every)), nil
+		}
+	}
+	return "", nil
+}
+
+// withoutWindows returns the cluster without what its windows remember of the instants that they were asked for.
+func withoutWindows(c *cluster) *cluster {
+	c.windows = nil
+	for _, n := range c.nodes {
+		n.class = nil
+	}
+	return c
+}

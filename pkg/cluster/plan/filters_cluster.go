@@ -96,7 +96,7 @@ func (c *cluster) lostAt(n *node) *time.Time {
 	}
 	timeout := notReadyTimeout
 	if n.mayReboot() {
-		timeout = max(minRebootTimeout, 2*c.medians().of[nodePart(n.ControlPlane)])
+		timeout = max(minRebootTimeout, 2*c.durations[nodePart(n.ControlPlane)])
 	}
 	at := n.NotReadySince.Add(timeout)
 	return &at

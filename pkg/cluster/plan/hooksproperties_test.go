@@ -16,19 +16,7 @@ import (
 // before it has begun has had the hooks after it.
 func TestHookPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := hooked{chaos: newChaos(t), set: map[string]bool{}}
-		for _, hook := range []struct {
-			name string
-			when v1alpha1.HookPoint
-		}{{"set", v1alpha1.BeforeNode}, {"collect", v1alpha1.OnFailure}, {"clear", v1alpha1.AfterNode}} {
-			args := []string{hook.name, string(hook.when)}
-			if rapid.Bool().Draw(t, hook.name+" may fail") {
-				args = append(args, "continue")
-			}
-			if err := c.addHook(args, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c := newHooked(t)
 		for range rapid.IntRange(5, 80).Draw(t, "steps") {
 			c.disturbJobs(t)
 			c.disturb(t)
@@ -63,6 +51,23 @@ type hooked struct {
 	*chaos
 	seen int
 	set  map[string]bool // nodes at which set has begun, and clear has not begun since
+}
+
+func newHooked(t *rapid.T) *hooked {
+	c := &hooked{chaos: newChaos(t), set: map[string]bool{}}
+	for _, hook := range []struct {
+		name string
+		when v1alpha1.HookPoint
+	}{{"set", v1alpha1.BeforeNode}, {"collect", v1alpha1.OnFailure}, {"clear", v1alpha1.AfterNode}} {
+		args := []string{hook.name, string(hook.when)}
+		if rapid.Bool().Draw(t, hook.name+" may fail") {
+			args = append(args, "continue")
+		}
+		if err := c.addHook(args, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
 }
 
 // disturbJobs changes how the Jobs of one hook end, or nothing.

@@ -165,7 +165,7 @@ func (r *reading) upgradeOfControlPlanes(q queue, wake *wakeTime) *v1alpha1.Clus
 		return nil
 	}
 	bringing := slices.DeleteFunc(slices.Clone(q.targets), func(t *target) bool {
-		return t.back || t.to.Less(late.to) || t.to != late.to && (q.noneCanProceed || t.cannotProceed(r, wake))
+		return t.back || t.to.Less(late.to) || t.to != late.to && (q.noneCanProceed || q.cannotProceed(t, r, wake))
 	})
 	windows := rules.NewWindows(late.ClusterUpgrade, r.snapshot.Schedules)
 	if !slices.ContainsFunc(r.nodes, func(n *node) bool {

@@ -15,7 +15,8 @@ import (
 )
 
 // node is a Node with what its agent reports, and its state with regard to the target.
-// It is immutable once the cluster is built: a prediction changes copies.
+// It is immutable: the cluster has copies of what was read, with a nodeState, and a prediction changes
+// copies of these.
 //
 // Three sources say which slot the node has: SlotAnnotation is on the Node, lease is what
 // the Leases say, and spec.Slot is what the coordinator wrote to its NodeUpgrade.
@@ -35,15 +36,13 @@ type node struct {
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
 	retryAt   *time.Time // when it retries after a failed attempt
-	// leftBehind reports whether an upgrade that has upgraded all others yields to the active
-	// one because of this node.
-	leftBehind bool
-	runs       versions
+	runs      versions
 
 	nodeState
-	place int          // in upgrade order
-	group int          // in cluster.groups
-	class *rules.Class // of nodes with the same windows; nil: it needs none
+	leftBehind bool         // an upgrade that has upgraded all others yields to the active one because of it
+	place      int          // in upgrade order
+	group      int          // in cluster.groups
+	class      *rules.Class // of nodes with the same windows; nil: it needs none
 }
 
 // versions are the versions that a node runs and has on disk. The zero version means

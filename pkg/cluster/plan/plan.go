@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -158,7 +157,8 @@ type planner struct {
 	survey   *survey
 	queue    queue
 	verdicts []verdict
-	missing  bool // a node waits only for a preflight report
+	turns    turns // as they are to be
+	missing  bool  // a node waits only for a preflight report
 	wake     wakeTime
 }
 
@@ -167,9 +167,9 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 	p := &planner{wake: wakeTime{now: now}}
 	r := read(s, now)
 	p.queue = r.newQueue(&p.wake)
-	p.cluster = newCluster(r, p.queue.planned)
+	p.cluster = newCluster(r, p.queue)
 	p.survey = newSurvey(p.cluster)
-	p.verdicts, p.missing = verdictsOf(p.survey, &p.wake)
+	p.verdicts, p.turns, p.missing = verdictsOf(p.survey, &p.wake)
 	return p
 }
 
@@ -177,8 +177,8 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 func (p *planner) plan() Plan {
 	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.cluster.nodes))}
 	out.Create, out.AutomaticHold = p.cluster.automatic(p.queue, &p.wake)
-	if p.cluster.target != nil {
-		out.Upgrade, out.Version = p.cluster.target.Name, p.cluster.target.Spec.Version
+	if t := p.cluster.target; t != nil {
+		out.Upgrade, out.Version, out.Target = t.Name, t.Spec.Version, p.reported(t)
 	}
 	for i, n := range p.cluster.nodes {
 		out.Nodes = append(out.Nodes, p.survey.nodePlan(n, p.verdicts[i]))
@@ -189,16 +189,12 @@ func (p *planner) plan() Plan {
 	}
 	p.addStatuses(&out)
 	out.TakenBack = p.takenBack()
-	out.Ran = p.ran(out.TakenBack)
+	out.Ran = p.ran(&out)
 	if p.cluster.target != nil {
-		out.Target = p.cluster.target.ClusterUpgrade
 		out.Gates = Gates(p.cluster.reading.snapshot.Policy, p.cluster.target.Spec)
 	}
 	out.AskGates = p.cluster.gatesToAsk()
-	if h := p.cluster.hooks; h != nil {
-		out.HookTurns, out.LastHookTurn = h.store(), h.last
-		out.HooksRun = slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool { return running(t) != nil })
-	}
+	out.HookTurns, out.LastHookTurn, out.HooksRun = p.turns.stored(), p.turns.last, p.turns.anyRuns()
 	out.Slots = p.cluster.slotPlan(p.verdicts)
 	out.Next = p.next(out.Nodes)
 	return out
@@ -227,7 +223,7 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 			p.wake.at(&overdue)
 		}
 	}
-	p.cluster.hooks.wake(&p.wake)
+	p.turns.wake(&p.wake)
 	if p.cluster.checks.blocks && !p.cluster.target.hold.Holds() {
 		again := p.cluster.checks.lastReport.At.Add(recheckAfter)
 		p.wake.at(&again)

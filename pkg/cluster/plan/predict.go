@@ -153,12 +153,11 @@ const abortDuration = time.Minute
 func newPrediction(decided *planner) *prediction {
 	p := &prediction{cluster: decided.cluster.copied(), survey: decided.survey, spans: map[string]span{}}
 	c := p.cluster
-	if c.target == nil || c.target.hold.Holds() || c.hooks.failedHold().Holds() {
+	if c.target == nil || c.target.hold.Holds() || c.turns.failedHold().Holds() {
 		c.nodes = nil
 		return p
 	}
-	c.medians() // computed now, while c still has all nodes
-	c.brief, c.checks, c.gates, c.hooks = true, decided.survey.futureChecks(), c.askedGates(), nil
+	c.brief, c.checks, c.gates, c.turns = true, decided.survey.futureChecks(), c.askedGates(), turns{}
 	c.writeSlots(decided.cluster.slotPlan(decided.verdicts))
 	for i, n := range decided.cluster.nodes {
 		p.addCurrent(n, decided.verdicts[i])
@@ -214,7 +213,7 @@ func (p *prediction) addCurrent(n *node, v verdict) {
 		p.cluster.nodes[p.cluster.index(n.place)] = w.node
 		p.addWork(w)
 	case n.concerned && n.stages():
-		at := p.cluster.now.Add(p.cluster.medians().of[staging])
+		at := p.cluster.now.Add(p.cluster.durations[staging])
 		p.staged = &at
 	}
 }

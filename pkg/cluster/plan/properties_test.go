@@ -364,15 +364,17 @@ func (c *chaos) why(name string) string {
 	return "not planned"
 }
 
-// TestDecideIsPure checks that the same snapshot and instant give the same plan, and that
-// Decide does not change the snapshot.
+// TestDecideIsPure checks that the same snapshot and instant give the same plan, and that Decide changes
+// neither the snapshot nor a part of the plan that it has built before.
 func TestDecideIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newChaos(t)
+		c := newHooked(t)
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			c.disturbJobs(t)
 			c.disturb(t)
 			c.step()
 		}
+		checkParts(t, c.Snapshot, c.now)
 		before := encode(t, c.Snapshot)
 		first := encode(t, plan.Decide(c.Snapshot, c.now))
 		if second := encode(t, plan.Decide(c.Snapshot, c.now)); first != second {
@@ -382,6 +384,14 @@ func TestDecideIsPure(t *testing.T) {
 			t.Fatalf("Decide changed the snapshot from\n%s\nto\n%s", before, after)
 		}
 	})
+}
+
+// checkParts checks that each part of a plan stays as it was built.
+func checkParts(t interface{ Fatalf(string, ...any) }, s fleet.Snapshot, now time.Time) {
+	changed, err := plan.ChangedPart(s, now)
+	if err != nil || changed != "" {
+		t.Fatalf("a part of the plan was changed after it was built (%v): %s", err, changed)
+	}
 }
 
 func encode(t *rapid.T, v any) string {

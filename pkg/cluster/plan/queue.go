@@ -19,6 +19,8 @@ type queue struct {
 	superseded     []ended   // they end without becoming active
 	noneCanProceed bool      // no upgrade can begin or continue for now
 	planned        *target   // the upgrade that nodes are planned for: the active one, or lateTarget
+	// leftBehind are the nodes that an upgrade which has upgraded all others leaves to the next one.
+	leftBehind map[string]bool
 }
 
 // ended is a superseded upgrade, and the later one that supersedes it.
@@ -29,7 +31,7 @@ type ended struct {
 
 // newQueue returns the queue with the upgrade that nodes are planned for.
 func (r *reading) newQueue(wake *wakeTime) queue {
-	var q queue
+	q := queue{leftBehind: map[string]bool{}}
 	for _, u := range unfinished(r.snapshot.Upgrades) {
 		t := r.newTarget(u)
 		if newer := r.replacedBy(t); newer != nil {
@@ -97,8 +99,8 @@ func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 	}
 	stuck := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		if stuck[i] = t.cannotProceed(r, wake); stuck[i] && !t.reboot {
-			t.leaveBehind(r)
+		if stuck[i] = q.cannotProceed(t, r, wake); stuck[i] && !t.reboot {
+			q.leaveBehind(t, r)
 		}
 	}
 	q.yield(stuck, late, r, wake)
@@ -169,7 +171,7 @@ func (t *target) begun(r *reading) bool {
 // that others go before it: it cannot be triggered, people hold all of it before it has
 // begun, its nodes are gone, the remaining ones may never be upgraded, or not before a
 // person acts, or it waits for an agent that does not answer.
-func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
+func (q queue) cannotProceed(t *target, r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := t.peopleHold(r.now); hold.Holds() {
 		wake.at(hold.Until)
@@ -185,7 +187,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	}
 	windows := rules.NewWindows(trial.ClusterUpgrade, r.snapshot.Schedules)
 	remaining := trial.remaining(r)
-	heldUp := trial.isHeldUp(r, begun)
+	heldUp := trial.isHeldUp(r, begun, q.leftBehind)
 	for _, n := range remaining {
 		hold := trial.mayGo(n, windows, r.now)
 		wake.at(hold.Until)
@@ -230,20 +232,20 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 	r, wake := read(&s, now), wakeTime{now: now}
 	q := r.newQueue(&wake)
 	current := r.inProgress()
-	stuck := make(map[*target]bool, len(q.targets))
-	for _, t := range q.targets {
-		stuck[t] = !t.isFor(current) && t.cannotProceed(r, &wake)
+	targets, stuck := slices.Clone(q.targets), make(map[*target]bool, len(q.targets))
+	for _, t := range targets {
+		stuck[t] = !t.isFor(current) && q.cannotProceed(t, r, &wake)
 	}
-	if len(q.targets) > 1 {
-		slices.SortStableFunc(q.targets[1:], func(a, b *target) int {
+	if len(targets) > 1 {
+		slices.SortStableFunc(targets[1:], func(a, b *target) int {
 			if stuck[a] != stuck[b] {
 				return map[bool]int{true: 1, false: -1}[stuck[a]]
 			}
 			return a.rank(r, stuck[a]) - b.rank(r, stuck[b])
 		})
 	}
-	list := make([]Queued, len(q.targets))
-	for i, t := range q.targets {
+	list := make([]Queued, len(targets))
+	for i, t := range targets {
 		list[i] = Queued{ClusterUpgrade: upgradeNamed(s.Upgrades, t.Name), CannotProceed: stuck[t]}
 		if next := q.retryOf(t); next != nil {
 			list[i].RetriedBy = upgradeNamed(s.Upgrades, next.Name)

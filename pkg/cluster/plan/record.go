@@ -36,8 +36,8 @@ const (
 	maxName = 253
 )
 
-// records returns the pieces of the record of an upgrade that has ended.
-func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecord {
+// records returns the pieces of the record of an upgrade that has ended, as u says.
+func (c *cluster) records(t *target, u *v1alpha1.ClusterUpgrade, verdicts []verdict) []v1alpha1.UpgradeRecord {
 	pieces := [][]v1alpha1.NodeRecord{nil}
 	room := maxPieceBytes - summaryBytes
 	for _, r := range c.nodeRecords(t, verdicts) {
@@ -50,7 +50,7 @@ func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecor
 	}
 	records := make([]v1alpha1.UpgradeRecord, len(pieces))
 	for i, nodes := range pieces {
-		records[i] = piece(t.ClusterUpgrade, i+1, len(pieces))
+		records[i] = piece(u, i+1, len(pieces))
 		records[i].Nodes = nodes
 	}
 	return records
@@ -171,7 +171,7 @@ func UsualDurations(s fleet.Snapshot, before time.Time) Usual {
 		}
 	}
 	d := newDurations(samples{}, recordedSamples(earlier, s.Nodes))
-	return Usual{Components: d.of[components], ControlPlane: d.of[controlPlane], Worker: d.of[worker], Restart: d.of[restart], SoftReboot: d.of[softReboot]}
+	return Usual{Components: d[components], ControlPlane: d[controlPlane], Worker: d[worker], Restart: d[restart], SoftReboot: d[softReboot]}
 }
 
 // What the cluster has run is in the policy's status for clusters that follow it: the version with its
@@ -183,20 +183,20 @@ const (
 )
 
 // ran returns the versions that the cluster has run, the newest first. Upgrades of some nodes alone
-// do not count. It comes after the upgrades' statuses.
-func (p *planner) ran(takenBack []v1alpha1.TakenBackVersion) []v1alpha1.RanVersion {
+// do not count. It comes after the upgrades' statuses and what was taken back.
+func (p *planner) ran(out *Plan) []v1alpha1.RanVersion {
 	policy := p.cluster.reading.snapshot.Policy.DeepCopy()
 	if policy == nil {
 		return nil
 	}
 	list := policy.Status.Ran
-	policy.Status.TakenBack = takenBack
+	policy.Status.TakenBack = out.TakenBack
 	if t := p.cluster.target; t.bringsVersion() && p.survey.begun {
 		list = p.bring(list, t)
 	}
 	for i := range list {
 		one := &list[i]
-		p.noteEnd(one, &list[0])
+		p.noteEnd(one, &list[0], out.Target)
 		one.Behind, one.Blocked = 0, ""
 		if blocked := policy.Blocked(one.Version); blocked != nil {
 			one.Blocked = shorten(blocked.Reason, maxReason)
@@ -241,10 +241,10 @@ func (p *planner) counts(one *v1alpha1.RanVersion) bool {
 }
 
 // noteEnd notes how the upgrade to the version has ended. It may have gone on after that to the newest had begun.
-func (p *planner) noteEnd(one, newest *v1alpha1.RanVersion) {
+func (p *planner) noteEnd(one, newest *v1alpha1.RanVersion, target *v1alpha1.ClusterUpgrade) {
 	u := upgradeNamed(p.cluster.reading.snapshot.Upgrades, one.Upgrade.Name)
-	if t := p.cluster.target; t.isFor(&one.Upgrade) {
-		u = t.ClusterUpgrade // it may end now
+	if p.cluster.target.isFor(&one.Upgrade) {
+		u = target // it may end now
 	}
 	switch {
 	case u == nil || string(u.UID) != one.Upgrade.UID || one.SinceTime != nil:

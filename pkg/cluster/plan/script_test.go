@@ -58,6 +58,7 @@ func play(t *testing.T, text string) string {
 		case output && line != "":
 			continue // the old output
 		case line == "----":
+			checkParts(t, s.Snapshot, s.now)
 			out.WriteString("----\n" + printed.String())
 			printed.Reset()
 			output = true

@@ -125,7 +125,7 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 	s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 	var before []fleet.Slot
 	for round := range 4 {
-		c := newCluster(read(s, now), nil)
+		c := newCluster(read(s, now), queue{})
 		verdicts := make([]verdict, len(c.nodes))
 		for i, n := range c.nodes {
 			verdicts[i].release = n.spec.Release // none is withdrawn, and none begins
@@ -218,7 +218,7 @@ func TestReleasedNodeKeepsItsSlot(t *testing.T) {
 			}
 			s.Nodes, s.NodeUpgrades, s.Inventories = append(s.Nodes, n), append(s.NodeUpgrades, u), append(s.Inventories, inventory)
 		}
-		c := newCluster(read(s, time.Now()), nil)
+		c := newCluster(read(s, time.Now()), queue{})
 		a := &allocation{cluster: c, spare: c.spareSlots(), ordered: c.orderedSlots()}
 		for node, want := range map[string]string{"w1": test.first, "w2": test.later} {
 			one := *a
@@ -243,7 +243,7 @@ func TestControlPlanesByFactsShareOneSlot(t *testing.T) {
 		inventory.StaticPods = pods
 		s.Nodes, s.NodeUpgrades, s.Inventories = append(s.Nodes, n), append(s.NodeUpgrades, u), append(s.Inventories, inventory)
 	}
-	c := newCluster(read(s, time.Now()), nil)
+	c := newCluster(read(s, time.Now()), queue{})
 	a := &allocation{cluster: c, spare: []string{"slot-2", "slot-1", "slot-0"}}
 	got := map[string]string{}
 	for _, n := range c.nodes {

@@ -14,53 +14,65 @@ import (
 // addStatuses adds the statuses of upgrades, and the records of those that end now.
 func (p *planner) addStatuses(out *Plan) {
 	for _, t := range p.queue.targets {
-		t.Status.ObservedGeneration = t.Generation
 		if t == p.cluster.target {
 			p.reportActive(t, out)
-		} else {
-			p.setConditions(t, metav1.ConditionUnknown, p.queued(t))
+			out.status(out.Target)
+			continue
 		}
-		out.status(t.ClusterUpgrade)
+		u := p.reported(t)
+		p.setConditions(u, metav1.ConditionUnknown, p.queued(t))
+		out.status(u)
 	}
 	for _, e := range p.queue.superseded {
-		e.Status.ObservedGeneration = e.Generation
-		p.end(e.target, v1alpha1.OutcomeSuperseded, e.hold(), out)
-		out.status(e.ClusterUpgrade)
+		u := p.reported(e.target)
+		p.end(e.target, u, v1alpha1.OutcomeSuperseded, e.hold(), out)
+		out.status(u)
 	}
 	p.updateEndedGenerations(out)
 }
 
+// reported returns a copy of the target's upgrade, whose status says what the cluster has found.
+func (p *planner) reported(t *target) *v1alpha1.ClusterUpgrade {
+	u := t.DeepCopy()
+	if t == p.cluster.target {
+		u.Status.BeginTime, u.Status.EtcdSnapshot = p.cluster.beginTime, p.cluster.etcdSnapshot
+	}
+	return u
+}
+
 func (out *Plan) status(u *v1alpha1.ClusterUpgrade) {
+	u.Status.ObservedGeneration = u.Generation
 	out.Statuses = append(out.Statuses, UpgradeStatus{Name: u.Name, UID: string(u.UID), Status: u.Status})
 }
 
-// reportActive fills the status of the active upgrade, and ends it if nothing is left
-// to do.
+// reportActive fills the status of the active upgrade, which is out.Target, and ends it if
+// nothing is left to do.
 func (p *planner) reportActive(t *target, out *Plan) {
-	p.count(t)
-	p.cluster.checks.noteFindings(t.ClusterUpgrade)
-	if p.finished(t) {
-		p.end(t, v1alpha1.OutcomeSucceeded, p.success(t), out)
+	u := out.Target
+	p.count(t, &u.Status)
+	p.cluster.checks.noteFindings(u)
+	if p.finished(t, u.Status.Nodes) {
+		p.end(t, u, v1alpha1.OutcomeSucceeded, p.success(t), out)
 		return
 	}
 	if outcome, hold := p.failedForGood(t); outcome != "" {
-		p.end(t, outcome, hold, out)
+		p.end(t, u, outcome, hold, out)
 		return
 	}
 	// What the coordinator has created itself leaves no person to mend or delete it.
 	invalid := t.isByCoordinator() && t.hold.Reason == v1alpha1.ReasonUpgradeInvalid
 	if t.Status.TriggerTime == nil && !p.cluster.reading.policyHold.Holds() && (p.cluster.reading.isDowngrade(t) || invalid) {
-		p.end(t, v1alpha1.OutcomeFailed, t.hold, out)
+		p.end(t, u, v1alpha1.OutcomeFailed, t.hold, out)
 		return
 	}
-	p.setConditions(t, metav1.ConditionUnknown, p.summary())
+	p.setConditions(u, metav1.ConditionUnknown, p.summary())
 }
 
 // finished reports whether every node is up to date and in service, as looked at since the request, every
 // apiserver at the version, and every node's hooks have ended.
-func (p *planner) finished(t *target) bool {
+func (p *planner) finished(t *target, nodes v1alpha1.NodeCounts) bool {
 	return t.Status.TriggerTime != nil && p.cluster.total > 0 && p.survey.oldAPIServer == "" &&
-		t.Status.Nodes.Done == t.Status.Nodes.Total && p.cluster.unlooked(t) == nil && p.cluster.hooks.turnsEnded(t)
+		nodes.Done == nodes.Total && p.cluster.unlooked(t) == nil && p.turns.turnsEnded(t)
 }
 
 func (p *planner) success(t *target) fleet.Hold {
@@ -77,17 +89,17 @@ func (p *planner) success(t *target) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}
 }
 
-// end sets the outcome of the upgrade, and adds its records and the version that late
+// end sets the outcome of the upgrade in u, and adds its records and the version that late
 // nodes are brought to from now on, which never falls but by a Rollback.
-func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
-	t.Status.CompletionTime, t.Status.Outcome = wholeSecond(p.cluster.now), outcome
+func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
+	u.Status.CompletionTime, u.Status.Outcome = wholeSecond(p.cluster.now), outcome
 	succeeded := metav1.ConditionFalse
 	if outcome == v1alpha1.OutcomeSucceeded {
 		succeeded = metav1.ConditionTrue
 	}
 	hold.Stays = outcome == v1alpha1.OutcomeFailed || outcome == v1alpha1.OutcomeRolledBack
-	p.setConditions(t, succeeded, hold)
-	out.Records = append(out.Records, p.cluster.records(t, p.verdicts)...)
+	p.setConditions(u, succeeded, hold)
+	out.Records = append(out.Records, p.cluster.records(t, u, p.verdicts)...)
 	if outcome == v1alpha1.OutcomeSucceeded && !t.reboot && t.Spec.NodeSelector == nil && t.mayFollow(p.cluster.reading.policyVersion()) {
 		reference := t.Reference()
 		out.Policy = &v1alpha1.UpgradePolicyStatus{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}
@@ -122,7 +134,6 @@ func (p *planner) updateEndedGenerations(out *Plan) {
 			continue
 		}
 		u = u.DeepCopy()
-		u.Status.ObservedGeneration = u.Generation
 		for i := range u.Status.Conditions {
 			u.Status.Conditions[i].ObservedGeneration = u.Generation
 		}
@@ -132,15 +143,15 @@ func (p *planner) updateEndedGenerations(out *Plan) {
 
 // setConditions sets the conditions that kstatus reads. Reconciling and Stalled are
 // present only while they are True.
-func (p *planner) setConditions(t *target, succeeded metav1.ConditionStatus, hold fleet.Hold) {
+func (p *planner) setConditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.ConditionStatus, hold fleet.Hold) {
 	set := func(kind string, status metav1.ConditionStatus, wanted bool) {
 		if !wanted {
-			meta.RemoveStatusCondition(&t.Status.Conditions, kind)
+			meta.RemoveStatusCondition(&u.Status.Conditions, kind)
 			return
 		}
-		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
+		meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: string(hold.Reason), Message: clip(hold.Message),
-			ObservedGeneration: t.Generation, LastTransitionTime: *wholeSecond(p.cluster.now),
+			ObservedGeneration: u.Generation, LastTransitionTime: *wholeSecond(p.cluster.now),
 		})
 	}
 	set(v1alpha1.ConditionSucceeded, succeeded, true)
@@ -166,7 +177,7 @@ func (p *planner) summary() fleet.Hold {
 		hold.Stays = true
 		return hold
 	}
-	if hold := p.cluster.hooks.failedHold(); hold.Holds() {
+	if hold := p.turns.failedHold(); hold.Holds() {
 		return hold
 	}
 	active, blocked, waiting, queued := p.firsts()
@@ -175,8 +186,8 @@ func (p *planner) summary() fleet.Hold {
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
 		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.cluster.nodes[active].Name)}
-	case p.cluster.hooks.hooksLeft(p.cluster.target).Holds():
-		return p.cluster.hooks.hooksLeft(p.cluster.target)
+	case p.turns.hooksLeft(p.cluster.target).Holds():
+		return p.turns.hooksLeft(p.cluster.target)
 	case blocked >= 0 && p.cluster.nodes[blocked].agentGone(p.cluster.now):
 		return p.whyBlocked(blocked)
 	case len(p.cluster.checks.blockAll) > 0:
@@ -185,15 +196,15 @@ func (p *planner) summary() fleet.Hold {
 		return p.whyWaiting(p.verdicts[waiting].hold)
 	case blocked >= 0:
 		return p.whyBlocked(blocked)
-	case queued >= 0 && p.verdicts[queued].hold.Reason == v1alpha1.ReasonNotItsTurn && p.cluster.hooks.hooksLeft(nil).Holds():
-		return p.cluster.hooks.hooksLeft(nil) // of a former upgrade, which use the budget up
+	case queued >= 0 && p.verdicts[queued].hold.Reason == v1alpha1.ReasonNotItsTurn && p.turns.hooksLeft(nil).Holds():
+		return p.turns.hooksLeft(nil) // of a former upgrade, which use the budget up
 	case queued >= 0:
 		return p.verdicts[queued].hold
 	}
 	if n := p.cluster.unlooked(p.cluster.target); n != nil {
 		return p.cluster.unlookedHold(n)
 	}
-	if !p.cluster.hooks.turnsEnded(p.cluster.target) {
+	if !p.turns.turnsEnded(p.cluster.target) {
 		return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after a node are about to run"}
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.survey.notEveryAPIServer()}
@@ -272,9 +283,9 @@ func failure(n *node) fleet.Hold {
 const maxNotes = 32
 
 // count sets the status's node counts, and lists the active and the blocked nodes.
-func (p *planner) count(t *target) {
+func (p *planner) count(t *target, status *v1alpha1.ClusterUpgradeStatus) {
 	var c v1alpha1.NodeCounts
-	t.Status.Active, t.Status.Blocked = nil, nil
+	status.Active, status.Blocked = nil, nil
 	for i, n := range p.cluster.nodes {
 		v := &p.verdicts[i]
 		switch {
@@ -284,25 +295,25 @@ func (p *planner) count(t *target) {
 			c.Unsupported++
 			continue
 		case n.abandoned != nil:
-			t.Status.Blocked = note(t.Status.Blocked, n, v)
+			status.Blocked = note(status.Blocked, n, v)
 			continue
 		}
 		c.Total++
 		switch {
 		case v.decision == Blocked:
 			c.Blocked++
-			t.Status.Blocked = note(t.Status.Blocked, n, v)
+			status.Blocked = note(status.Blocked, n, v)
 		case v.decision == Go || n.busy() && !n.ownHold(p.cluster.now).Holds():
 			c.Active++
-			t.Status.Active = note(t.Status.Active, n, v)
+			status.Active = note(status.Active, n, v)
 		case v.decision == Done:
 			c.Done++
 		default:
 			c.Waiting++
 		}
 	}
-	t.Status.Nodes = c
-	t.Status.Progress = fmt.Sprintf("%d/%d", c.Done, c.Total)
+	status.Nodes = c
+	status.Progress = fmt.Sprintf("%d/%d", c.Done, c.Total)
 }
 
 func note(list []v1alpha1.NodeNote, n *node, v *verdict) []v1alpha1.NodeNote {

@@ -97,7 +97,7 @@ func (t *target) remaining(r *reading) []*node {
 
 // isHeldUp reports whether nodes that are stuck hold up all others: dead ones use the budget
 // up, or nothing has begun and a node cannot stage its image.
-func (t *target) isHeldUp(r *reading, begun bool) bool {
+func (t *target) isHeldUp(r *reading, begun bool, leftBehind map[string]bool) bool {
 	total, dead, cannotStage := 0, 0, false
 	for _, n := range r.nodes {
 		if !t.concerns(n) {
@@ -107,7 +107,7 @@ func (t *target) isHeldUp(r *reading, begun bool) bool {
 		switch stuck := t.isStuck(n, r.now); {
 		case stuck && !n.Ready:
 			dead++
-		case stuck && !n.leftBehind && !t.upToDate(n) && !t.staged(n):
+		case stuck && !leftBehind[n.Name] && !t.upToDate(n) && !t.staged(n):
 			cannotStage = true
 		}
 	}
@@ -116,7 +116,7 @@ func (t *target) isHeldUp(r *reading, begun bool) bool {
 
 // leaveBehind marks the workers that the upgrade leaves to the next one, which then does not
 // wait for their images: all others have been upgraded.
-func (t *target) leaveBehind(r *reading) {
+func (q queue) leaveBehind(t *target, r *reading) {
 	var left []*node
 	done := false
 	for _, n := range r.nodes {
@@ -131,7 +131,7 @@ func (t *target) leaveBehind(r *reading) {
 		}
 	}
 	for _, n := range left {
-		n.leftBehind = done
+		q.leftBehind[n.Name] = done
 	}
 }
 
@@ -144,7 +144,7 @@ func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
 	i := slices.IndexFunc(q.targets, func(t *target) bool { return t.assigned(r) })
 	switch {
 	case i < 0:
-		if !late.assigned(r) || !late.hasWork(r) || late.cannotProceed(r, wake) {
+		if !late.assigned(r) || !late.hasWork(r) || q.cannotProceed(late, r, wake) {
 			return
 		}
 	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), (q.targets[i].reboot || q.targets[i].clusterAPIDecides) && stuck[i]:
@@ -234,7 +234,7 @@ func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet
 		if hold = failure(failed); failed.status.Step == v1alpha1.StepRolledBack {
 			outcome = v1alpha1.OutcomeRolledBack
 		}
-	case p.cluster.hooks != nil && p.cluster.hooks.retried:
+	case p.turns.retried:
 		hold = fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed"}
 	default:
 		return "", fleet.Hold{}

@@ -32,7 +32,6 @@ type target struct {
 	takenBackBy *v1alpha1.ClusterUpgrade
 	passed      []string          // for late nodes: the control planes for which workers do not wait
 	taken       []version.Version // for late nodes that return after a Rollback: what they are taken back from
-	trial       *target           // a triggered copy, if it can be triggered; nil: not tried yet
 }
 
 // newTarget reads what an unfinished upgrade asks for.
@@ -130,14 +129,12 @@ var triggerFilters = []func(*reading, *target) fleet.Hold{
 	typeForbidden,
 }
 
-// triggered returns the target as it is once it is triggered. t itself is not changed.
+// triggered returns a copy of the target as it is once it is triggered, if it can be.
 func (t *target) triggered(r *reading) *target {
-	if t.trial == nil {
-		t.trial = r.newTarget(t.DeepCopy())
-		t.trial.passed = t.passed
-		t.trial.trigger(r)
-	}
-	return t.trial
+	trial := r.newTarget(t.DeepCopy())
+	trial.passed = t.passed
+	trial.trigger(r)
+	return trial
 }
 
 // trigger sets what never changes after an upgrade is triggered: its type, the version

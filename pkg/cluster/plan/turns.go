@@ -2,157 +2,96 @@ package plan
 
 import (
 	"slices"
-	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// idleTurn is how long a node whose hooks have run may be kept from beginning by something else.
-// Then its turn ends, and later it gets another one.
-const idleTurn = time.Minute
+// turns are the turns of nodes and upgrades at one instant. They are a value: the cluster has them as they were
+// read, and is not changed by what the allocation makes of them in a copy, which the plan writes. The zero value
+// has none, as in a prediction.
+type turns struct {
+	reading *reading
+	target  *target // the upgrade that nodes are planned for; nil: there is none
+	list    []*v1alpha1.HookTurn
+	last    int64                              // the ID of the turn that began last
+	newest  map[fleet.Owner]*v1alpha1.HookTurn // of each node
+	retried bool                               // a person has retried a failed hook now
+}
 
-// around returns the hold of a candidate with its hooks taken into account: it has that hold without
-// them. It begins the turn of a node that would be released now, and ends one that cannot be used.
-func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
-	h := a.cluster.hooks
-	if h == nil {
-		return hold
+// newTurns returns the turns of the policy's status, with what has come of their Jobs.
+func newTurns(r *reading, target *target) turns {
+	all := turns{reading: r, target: target, newest: map[fleet.Owner]*v1alpha1.HookTurn{}}
+	if r.snapshot.Policy == nil {
+		return all
 	}
-	if t := h.of(n); t != nil && t.Outcome == "" && a.isUsed(t, n, hold) {
-		switch mayBegin := n.released() || n.silent() || n.lease != nil && !n.answered; {
-		case mayBegin && hold.Holds():
-			return hold
-		case mayBegin:
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
+	all.last = r.snapshot.Policy.Status.LastHookTurn
+	for i := range r.snapshot.Policy.Status.HookTurns {
+		t := r.snapshot.Policy.Status.HookTurns[i].DeepCopy()
+		for i := range t.Hooks {
+			r.noteJob(&t.Hooks[i])
 		}
-		if t.Outcome = v1alpha1.TurnAborted; a.cluster.reached(t, n) {
-			t.Outcome = v1alpha1.TurnSucceeded
+		if t.Node == "" && t.Outcome == "" {
+			t.Outcome = r.upgradeOutcome(t)
 		}
-		a.endUnused(t, n, hold)
+		all.retried = r.retryHooks(t) || all.retried
+		all.add(t)
 	}
-	if hold.Holds() {
-		return hold
+	return all
+}
+
+// copied returns a copy that shares no turn with all.
+func (all turns) copied() turns {
+	own := all
+	own.list, own.newest = nil, map[fleet.Owner]*v1alpha1.HookTurn{}
+	for _, t := range all.list {
+		own.add(t.DeepCopy())
 	}
-	t := h.of(n)
-	if t == nil {
-		if h.isAfterDeleted(n) {
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
-		}
-		if len(h.turns)+2 > maxTurns { // the upgrade's turn may begin, too
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
-		}
-		if hold = a.beforeUpgrade(); hold.Holds() {
-			return hold
-		}
-		if t = h.begin(a.cluster.target, n, a.survey.releaseNow()); t == nil {
-			return fleet.Hold{}
-		}
+	return own
+}
+
+func (all *turns) add(t *v1alpha1.HookTurn) {
+	all.list = append(all.list, t)
+	if t.Node != "" {
+		all.newest[fleet.Owner{Node: t.Node, UID: t.NodeUID}] = t
 	}
-	if t.Outcome != "" {
-		return runningHold(t, nextHook(t), h.reading.now)
+}
+
+// of returns the node's turn that has hooks left. Nil: there is none.
+func (all turns) of(n *node) *v1alpha1.HookTurn {
+	if t := all.newest[n.Owner()]; t != nil && isOpen(t) {
+		return t
 	}
-	return a.runBefore(t)
+	return nil
 }
 
 // isAfterDeleted reports whether hooks are left of a Node of that name that was deleted. They would take
 // away what those of this one set.
-func (h *hooks) isAfterDeleted(n *node) bool {
-	return slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool {
+func (all turns) isAfterDeleted(n *node) bool {
+	return slices.ContainsFunc(all.list, func(t *v1alpha1.HookTurn) bool {
 		return t.Node == n.Name && t.NodeUID != n.UID && isOpen(t)
 	})
 }
 
-// isUsed reports whether a candidate needs another turn: it has begun in this one, one of its hooks
-// failed, or something else has kept it from beginning for a while.
-func (a *allocation) isUsed(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) bool {
-	h := a.cluster.hooks
-	switch {
-	case !a.cluster.target.isFor(&t.Upgrade), t.TookSlot, n.status.Retry.Attempts != t.Attempts, h.failed(t) != nil:
-		return true
-	case t.Release == v1alpha1.ReleaseControlPlane && !a.survey.pass1:
-		return true
-	case !hold.Holds() || running(t) != nil:
-		return false
+// isOpen reports whether hooks of the turn run or are still to run.
+func isOpen(t *v1alpha1.HookTurn) bool { return t.Outcome == "" || nextHook(t) != nil }
+
+// running returns the hook of the turn that runs. Nil: none does.
+func running(t *v1alpha1.HookTurn) *v1alpha1.HookRun {
+	i := slices.IndexFunc(t.Hooks, func(run v1alpha1.HookRun) bool { return run.State == v1alpha1.HookRunning })
+	if i < 0 {
+		return nil
 	}
-	idleSince := t.BeginTime.Time
-	for i := range t.Hooks {
-		if end := t.Hooks[i].EndTime; end != nil && end.After(idleSince) {
-			idleSince = end.Time
-		}
-	}
-	end := idleSince.Add(idleTurn)
-	a.wake.at(&end)
-	return !a.cluster.now.Before(end)
+	return &t.Hooks[i]
 }
 
-// beforeUpgrade returns the hold of the upgrade's own hooks, and begins its turn before its first
-// node. The turn of an upgrade before it has to have ended. Late nodes have none.
-func (a *allocation) beforeUpgrade() fleet.Hold {
-	h, target := a.cluster.hooks, a.cluster.target
-	var own *v1alpha1.HookTurn
-	for _, t := range h.turns {
-		switch {
-		case t.Node != "":
-		case target.isFor(&t.Upgrade):
-			own = t
-		case t.Outcome != "":
-			if next := nextHook(t); next != nil {
-				return runningHold(t, next, h.reading.now)
-			}
-		}
+// pending returns the first hook of that point that has not begun. Nil: there is none.
+func pending(t *v1alpha1.HookTurn, point v1alpha1.HookPoint) *v1alpha1.HookRun {
+	i := slices.IndexFunc(t.Hooks, func(run v1alpha1.HookRun) bool { return run.When == point && run.State == v1alpha1.HookPending })
+	if i < 0 {
+		return nil
 	}
-	switch {
-	case own == nil && (a.survey.tookSlot || target.forLateNodes):
-		return fleet.Hold{}
-	case own == nil:
-		if own = h.begin(target, nil, ""); own == nil {
-			return fleet.Hold{}
-		}
-	}
-	return a.runBefore(own)
-}
-
-// hooksFirst reports whether hooks have to end before anything begins on a node: its own before it, those before
-// the upgrade, those after the upgrade before it, and those after a deleted Node of its name.
-func (a *allocation) hooksFirst(n *node) bool {
-	h, target := a.cluster.hooks, a.cluster.target
-	if h == nil {
-		return false
-	}
-	begun := a.survey.tookSlot || target.forLateNodes
-	for _, t := range h.turns {
-		next := nextHook(t)
-		switch {
-		case t.Node == n.Name && t.NodeUID != n.UID && isOpen(t):
-			return true
-		case t.Node == "" && target.isFor(&t.Upgrade):
-			if begun = true; next != nil && next.When.IsBefore() {
-				return true
-			}
-		case t.Node == "" && t.Outcome != "" && next != nil:
-			return true
-		}
-	}
-	own, list := h.of(n), h.hooksOf(n)
-	if own != nil {
-		list = own.Hooks
-	}
-	before := func(run v1alpha1.HookRun) bool { return run.When.IsBefore() && !run.Ended() }
-	return slices.ContainsFunc(list, before) || !begun && slices.ContainsFunc(h.hooksOf(nil), before)
-}
-
-// runBefore starts the next hook before the node, or the upgrade. It returns the hold until all of
-// them have ended.
-func (a *allocation) runBefore(t *v1alpha1.HookTurn) fleet.Hold {
-	h, next := a.cluster.hooks, nextHook(t)
-	if next == nil || !next.When.IsBefore() {
-		return fleet.Hold{}
-	}
-	if next.State == v1alpha1.HookPending {
-		h.start(t, next)
-	}
-	return runningHold(t, next, h.reading.now)
+	return &t.Hooks[i]
 }
 
 // nextHook returns the hook of the turn that runs, or else the one that is to run next. Nil: there
@@ -175,56 +114,6 @@ func nextHook(t *v1alpha1.HookTurn) *v1alpha1.HookRun {
 		}
 	}
 	return nil
-}
-
-// endTurns ends the turns of nodes that are no candidates, and of upgrades that have ended, and starts
-// the hooks after them.
-func (a *allocation) endTurns() {
-	h := a.cluster.hooks
-	if h == nil {
-		return
-	}
-	for _, t := range h.turns {
-		if t.Node == "" {
-			continue
-		}
-		n := a.cluster.nodeOf(t)
-		atWork := n != nil && n.busy()
-		t.TookSlot = t.TookSlot || atWork
-		if t.Outcome == "" {
-			t.Outcome = a.cluster.turnOutcome(t, n)
-		}
-		if !atWork || n.failed() || n.abandoned != nil {
-			h.runAfter(t)
-		}
-	}
-	for _, t := range h.turns {
-		if t.Node != "" {
-			continue
-		}
-		t.TookSlot = t.TookSlot || a.cluster.target.isFor(&t.Upgrade) && a.survey.tookSlot
-		if !slices.ContainsFunc(h.turns, func(other *v1alpha1.HookTurn) bool {
-			return other.Node != "" && other.Upgrade == t.Upgrade && isOpen(other)
-		}) {
-			h.runAfter(t)
-		}
-	}
-}
-
-// runAfter starts the next hook of a turn that has ended, and skips those that are not to run.
-func (h *hooks) runAfter(t *v1alpha1.HookTurn) {
-	if t.Outcome == "" || running(t) != nil {
-		return
-	}
-	if next := nextHook(t); next != nil && hasBegun(t) {
-		h.start(t, next)
-		return
-	}
-	for i := range t.Hooks {
-		if t.Hooks[i].State == v1alpha1.HookPending {
-			t.Hooks[i].State = v1alpha1.HookSkipped
-		}
-	}
 }
 
 // hasBegun reports whether a hook of the turn has run, or what it is about has begun.
@@ -291,28 +180,15 @@ func (r *reading) upgradeOutcome(t *v1alpha1.HookTurn) v1alpha1.HookOutcome {
 	return v1alpha1.TurnDeleted
 }
 
-// hookFailed holds every node after a hook has failed, and while the upgrade is being replaced by the
-// one that retries it.
-func hookFailed(s *survey, _ *node) fleet.Hold {
-	h := s.cluster.hooks
-	if h != nil && h.retried && !s.cluster.target.forLateNodes {
-		return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed, and a person has retried it now"}
-	}
-	return h.failedHold()
-}
-
 // hooksLeft returns the hold of an upgrade whose nodes have hooks that run, or that are to run. Without an
 // upgrade: of any.
-func (h *hooks) hooksLeft(target *target) fleet.Hold {
-	if h == nil {
-		return fleet.Hold{}
-	}
-	for _, t := range h.turns {
+func (all turns) hooksLeft(target *target) fleet.Hold {
+	for _, t := range all.list {
 		if t.Node == "" || target != nil && !target.isFor(&t.Upgrade) {
 			continue
 		}
 		if next := nextHook(t); next != nil {
-			return runningHold(t, next, h.reading.now)
+			return runningHold(t, next, all.reading.now)
 		}
 	}
 	return fleet.Hold{}
@@ -320,8 +196,52 @@ func (h *hooks) hooksLeft(target *target) fleet.Hold {
 
 // turnsEnded reports whether every node's turn of the upgrade has ended, and no failed hook holds
 // nodes.
-func (h *hooks) turnsEnded(target *target) bool {
-	return h == nil || !h.failedHold().Holds() && !slices.ContainsFunc(h.turns, func(t *v1alpha1.HookTurn) bool {
+func (all turns) turnsEnded(target *target) bool {
+	return !all.failedHold().Holds() && !slices.ContainsFunc(all.list, func(t *v1alpha1.HookTurn) bool {
 		return t.Node != "" && target.isFor(&t.Upgrade) && isOpen(t)
 	})
+}
+
+// anyRuns reports whether a hook runs, whose Job is to be waited for.
+func (all turns) anyRuns() bool {
+	return slices.ContainsFunc(all.list, func(t *v1alpha1.HookTurn) bool { return running(t) != nil })
+}
+
+// wake adds when Jobs are overdue.
+func (all turns) wake(wake *wakeTime) {
+	for _, t := range all.list {
+		if run := running(t); run != nil {
+			overdue := run.Deadline().Add(overdueAfter)
+			wake.at(&overdue)
+		}
+	}
+}
+
+// stored returns the turns to write: those that have ended are dropped, but for failed hooks that hold
+// nodes, and for those that were not used.
+func (all turns) stored() []v1alpha1.HookTurn {
+	var list []v1alpha1.HookTurn
+	unused := all.unused()
+	for _, t := range all.list {
+		if isOpen(t) || all.failed(t) != nil || slices.Contains(unused, t) {
+			list = append(list, *t)
+		}
+	}
+	return list
+}
+
+// holds reports whether a failed hook holds nodes: as long as the policy has it, and it says so.
+func (all turns) holds(run *v1alpha1.HookRun) bool {
+	hook := all.reading.snapshot.Policy.Hook(run.Name)
+	return run.State == v1alpha1.HookFailed && hook != nil && hook.OnFailure != v1alpha1.HookContinue
+}
+
+// failed returns the first failed hook of the turn that holds nodes. Nil: there is none.
+func (all turns) failed(t *v1alpha1.HookTurn) *v1alpha1.HookRun {
+	for i := range t.Hooks {
+		if all.holds(&t.Hooks[i]) {
+			return &t.Hooks[i]
+		}
+	}
+	return nil
 }

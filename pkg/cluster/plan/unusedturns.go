@@ -44,19 +44,19 @@ func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) {
 }
 
 // countUnused notes in a turn that begins for which gate the node's last turns ended, and how many of them did.
-func (h *hooks) countUnused(t *v1alpha1.HookTurn, n *node) {
-	last := h.byNode[n.Owner()]
-	if last != nil && last.Upgrade == t.Upgrade && last.PolicyGeneration == h.reading.snapshot.Policy.Generation {
+func (a *allocation) countUnused(t *v1alpha1.HookTurn, n *node) {
+	last := a.turns.newest[n.Owner()]
+	if last != nil && last.Upgrade == t.Upgrade && last.PolicyGeneration == a.cluster.reading.snapshot.Policy.Generation {
 		t.Gate, t.Unused, t.PolicyGeneration = last.Gate, last.Unused, last.PolicyGeneration
 	}
 }
 
-// unusedTurns returns the turns that ended unused and are to be kept: the last ones of their nodes, while their
+// unused returns the turns that ended unused and are to be kept: the last ones of their nodes, while their
 // upgrade has not ended.
-func (h *hooks) unusedTurns() (list []*v1alpha1.HookTurn) {
-	for _, t := range slices.Backward(h.turns) {
+func (all turns) unused() (list []*v1alpha1.HookTurn) {
+	for _, t := range slices.Backward(all.list) {
 		ended := t.Unused > 0 && !isOpen(t)
-		if ended && h.byNode[fleet.Owner{Node: t.Node, UID: t.NodeUID}] == t && h.reading.upgradeOutcome(t) == "" && len(list) < maxUnusedTurns {
+		if ended && all.newest[fleet.Owner{Node: t.Node, UID: t.NodeUID}] == t && all.reading.upgradeOutcome(t) == "" && len(list) < maxUnusedTurns {
 			list = append(list, t)
 		}
 	}
@@ -66,17 +66,13 @@ func (h *hooks) unusedTurns() (list []*v1alpha1.HookTurn) {
 // closedByHook holds a node whose turns have ended unused for the same gate again and again, until the policy is
 // changed or the node does not ask that gate any more.
 func (s *survey) closedByHook(n *node) fleet.Hold {
-	h := s.cluster.hooks
-	if h == nil {
-		return fleet.Hold{}
-	}
-	t := h.byNode[n.Owner()]
-	if t == nil || t.Unused < maxUnused || isOpen(t) || !s.cluster.target.isFor(&t.Upgrade) || t.PolicyGeneration != h.reading.snapshot.Policy.Generation {
+	t, policy := s.cluster.turns.newest[n.Owner()], s.cluster.reading.snapshot.Policy
+	if t == nil || t.Unused < maxUnused || isOpen(t) || !s.cluster.target.isFor(&t.Upgrade) || t.PolicyGeneration != policy.Generation {
 		return fleet.Hold{}
 	}
 	var names []string
 	for _, run := range t.Hooks {
-		if run.When == v1alpha1.BeforeNode && run.StartTime != nil && h.reading.snapshot.Policy.Hook(run.Name) != nil {
+		if run.When == v1alpha1.BeforeNode && run.StartTime != nil && policy.Hook(run.Name) != nil {
 			names = append(names, run.Name)
 		}
 	}

@@ -47,10 +47,10 @@ var claims = []claim{
 	{hold: (*allocation).takeSlot, question: newQuestion("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
 
-// newAllocation counts the nodes that are out of service already.
-func newAllocation(s *survey, wake *wakeTime) *allocation {
+// newAllocation counts the nodes that are out of service already. It takes a copy of the turns.
+func newAllocation(s *survey, before turns, wake *wakeTime) *allocation {
 	c := s.cluster
-	a := &allocation{cluster: c, survey: s, wake: wake, turns: c.turns.copied(), inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
+	a := &allocation{cluster: c, survey: s, wake: wake, turns: before.copied(), inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
 	a.elsewhere = c.rebootedByOthers()
 	a.out += len(a.elsewhere)
 	for _, n := range s.outOfService {

@@ -12,7 +12,7 @@ import (
 )
 
 // The allocation gives nodes their turns: it begins and ends turns, and starts the hooks around nodes. Nothing
-// else changes a turn.
+// else changes a turn once it was read.
 
 // idleTurn is how long a node whose hooks have run may be kept from beginning by something else.
 // Then its turn ends, and later it gets another one.

@@ -29,7 +29,7 @@ func verdictsOf(s *survey, wake *wakeTime) (verdicts []verdict, after turns, mis
 			verdicts[i] = s.fixedVerdict(n, wake)
 		}
 	}
-	a := newAllocation(s, wake)
+	a := newAllocation(s, s.cluster.turns, wake)
 	for i, n := range s.cluster.candidates {
 		verdicts[i] = a.verdict(n)
 	}

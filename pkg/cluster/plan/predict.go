@@ -90,7 +90,7 @@ func (p *prediction) run() {
 func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
 	p.idle++
 	wake.now = p.cluster.now
-	a := newAllocation(p.survey, &wake)
+	a := newAllocation(p.survey, turns{}, &wake)
 	for _, n := range p.cluster.candidates {
 		if a.full() {
 			break

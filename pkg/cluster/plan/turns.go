@@ -8,8 +8,7 @@ import (
 )
 
 // turns are the turns of nodes and upgrades at one instant. They are a value: the cluster has them as they were
-// read, and is not changed by what the allocation makes of them in a copy, which the plan writes. The zero value
-// has none, as in a prediction.
+// read, the allocation changes a copy, and the plan writes that. The zero value has none, as in a prediction.
 type turns struct {
 	reading *reading
 	target  *target // the upgrade that nodes are planned for; nil: there is none

@@ -213,7 +213,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/hooks.go", "\t\tr.endHook(run, v1alpha1.HookFailed, \"JobGone\", \"its Job was deleted, and what came of it is not known\")\n", "\t\trun.JobUID = \"\"\n"},
 	}},
 	{"a Job is created before it is stored that its hook runs", []edit{
-		{"pkg/cluster/coordinator/coordinator.go", "hooksErr = c.hooks.Write(ctx, policy, now)", "hooksErr = c.hooks.Write(ctx, s.Policy, now)"},
+		{"pkg/cluster/coordinator/coordinator.go", "c.hooks.Write(ctx, d.policy, d.now)", "c.hooks.Write(ctx, d.snapshot.Policy, d.now)"},
 		{"pkg/cluster/hook/keeper.go", "if uid, runs := running(policy)[run.Job]; !runs || uid != \"\" {", "if policy == nil {"},
 	}},
 	{"the hook after a node runs while the node may still begin", []edit{

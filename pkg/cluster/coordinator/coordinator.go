@@ -206,60 +206,81 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 // clockPause is how soon another plan is made while the coordinator's clock is wrong.
 const clockPause = 30 * time.Second
 
-// sync makes a plan and carries it out. It returns when to do so again even if nothing
+// decision is a plan and what it was made from. The stages only read it.
+type decision struct {
+	now      time.Time
+	policy   *v1alpha1.UpgradePolicy // as it is stored; nil: there is none
+	snapshot fleet.Snapshot          // its policy has the status that is to be stored
+	plan     plan.Plan
+}
+
+// A stage carries out its part of a decision. It returns when another plan is due even if nothing
 // changes.
+type stage func(context.Context, decision) (again *time.Time, err error)
+
+// sync makes a plan and carries it out, one stage after the other: none waits for the success of
+// another. It returns when to do so again even if nothing changes.
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
 	began := time.Now()
+	d, again, err := c.decide(ctx, now)
+	c.metrics.Planned(metrics.State{Snapshot: d.snapshot, Plan: d.plan, Agents: c.reader.Agents}, now)
+	c.restAfter(time.Since(began))
+	c.readForMissing(d.plan.Statuses)
+	for _, write := range []stage{c.writePlan, c.writeHooks, c.writeSchedules} {
+		due, failed := write(ctx, d)
+		again, err = earliest(again, due), errors.Join(err, failed)
+	}
+	c.noteFailures(d.policy, err)
+	return again, err
+}
+
+// decide observes the cluster and makes a plan, also where there is no policy: it returns why.
+func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, again *time.Time, err error) {
 	s := c.reader.Snapshot()
 	if c.clockAhead != nil {
 		s.ClockAhead = c.clockAhead()
 	}
-	policy, policyErr := c.ensurePolicy(ctx, s)
-	if policyErr == nil {
-		s.Source = c.offers.follow(policy)
-		s.Policy = observePolicy(policy, s, c.failing, now)
-		noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
-		var err error
-		if s.HookJobs, err = c.hooks.Read(ctx, policy, now); err != nil {
-			c.log.Error("the Jobs of hooks cannot be read", "error", err)
-		}
-	}
-	reaps := c.noteHolders(s, now)
-	p := c.planWithChecks(ctx, s, now)
-	var noticesAgain, hooksAgain *time.Time
-	if s.Policy != nil {
-		s.Policy.Status.Ran, s.Policy.Status.TakenBack = p.Ran, p.TakenBack
-		s.Policy.Status.HookTurns, s.Policy.Status.LastHookTurn = p.HookTurns, p.LastHookTurn
-		noteAutomatic(s.Policy, p.AutomaticHold, now)
-		c.gates.Follow(p.AskGates, policy.Status.Gates)
-		noticesAgain = c.noteNotices(&s, &p, now)
-		c.noteSilences(s, now)
-		if p.HooksRun {
-			hooksAgain = ptr.To(now.Add(hook.Pause))
-		}
-	}
-	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
-	c.restAfter(time.Since(began))
-	c.readForMissing(p.Statuses)
-	c.progress.now, c.progress.due = now, nil
-	c.behind.now, c.behind.due = now, nil
-	carryErr := c.carryOut(ctx, &s, policy, p)
-	var hooksErr error
-	if policy != nil { // as it is stored
-		hooksErr = c.hooks.Write(ctx, policy, now)
-	}
-	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
-	err := errors.Join(policyErr, carryErr, hooksErr, scheduleErr)
-	c.noteFailures(policy, err)
-	var clockAgain *time.Time
 	if s.ClockAhead != 0 {
-		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
+		again = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
-	var reasonsAgain *time.Time
-	if c.reasons.takeLater() {
-		reasonsAgain = ptr.To(now.Add(time.Second))
+	policy, err := c.ensurePolicy(ctx, s)
+	if err == nil {
+		c.observe(ctx, &s, policy, now)
 	}
-	return earliest(p.Next, schedulesChange, reaps, clockAgain, noticesAgain, hooksAgain, reasonsAgain, c.progress.due, c.behind.due), err
+	gone := c.noteHolders(s, now)
+	p := c.planWithChecks(ctx, s, now)
+	if err == nil {
+		again = earliest(again, c.notePlan(&s, &p, policy, now))
+	}
+	return decision{now, policy, s, p}, earliest(again, gone, p.Next), err
+}
+
+// observe adds to s what is read by the policy, and the policy with the status that it should have
+// before the plan.
+func (c *Coordinator) observe(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, now time.Time) {
+	s.Source = c.offers.follow(policy)
+	s.Policy = observePolicy(policy, *s, c.failing, now)
+	noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
+	var err error
+	if s.HookJobs, err = c.hooks.Read(ctx, policy, now); err != nil {
+		c.log.Error("the Jobs of hooks cannot be read", "error", err)
+	}
+}
+
+// notePlan adds what follows from the plan to the policy's status, and has gates asked, notices sent
+// and alerts silenced. It returns when another plan is due for that.
+func (c *Coordinator) notePlan(s *fleet.Snapshot, p *plan.Plan, stored *v1alpha1.UpgradePolicy, now time.Time) (again *time.Time) {
+	status := &s.Policy.Status
+	status.Ran, status.TakenBack = p.Ran, p.TakenBack
+	status.HookTurns, status.LastHookTurn = p.HookTurns, p.LastHookTurn
+	noteAutomatic(s.Policy, p.AutomaticHold, now)
+	c.gates.Follow(p.AskGates, stored.Status.Gates)
+	again = c.noteNotices(s, p, now)
+	c.noteSilences(*s, now)
+	if p.HooksRun {
+		again = earliest(again, ptr.To(now.Add(hook.Pause)))
+	}
+	return again
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did
@@ -272,6 +293,26 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 			c.offers.readSoon()
 		}
 	}
+}
+
+// writePlan is the stage that writes the plan. What is not written yet, only because it may change
+// again, is due later.
+func (c *Coordinator) writePlan(ctx context.Context, d decision) (again *time.Time, err error) {
+	c.progress.begin(d.now)
+	c.behind.begin(d.now)
+	err = c.carryOut(ctx, &d.snapshot, d.policy, d.plan)
+	if c.reasons.takeLater() {
+		again = ptr.To(d.now.Add(time.Second))
+	}
+	return earliest(again, c.progress.due, c.behind.due), err
+}
+
+// writeHooks is the stage that creates the Jobs of hooks, by the turns that are stored.
+func (c *Coordinator) writeHooks(ctx context.Context, d decision) (again *time.Time, err error) {
+	if d.policy == nil {
+		return nil, nil
+	}
+	return nil, c.hooks.Write(ctx, d.policy, d.now)
 }
 
 // carryOut writes the plan. Releases are withdrawn first. A failed write stops only the

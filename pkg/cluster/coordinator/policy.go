@@ -159,15 +159,15 @@ func sameButBehind(a, b v1alpha1.UpgradePolicyStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// writeSchedules applies the status of each schedule that differs from the stored
-// one, and returns when the first of them changes by itself.
-func (c *Coordinator) writeSchedules(ctx context.Context, schedules []v1alpha1.MaintenanceSchedule, now time.Time) (*time.Time, error) {
-	var next *time.Time
+// writeSchedules is the stage that applies the status of each schedule that differs from the stored
+// one. It returns when the first of them changes by itself.
+func (c *Coordinator) writeSchedules(ctx context.Context, d decision) (next *time.Time, err error) {
 	var problems []error
+	schedules := d.snapshot.Schedules
 	over := schedule.Excess(schedules)
 	for i := range schedules {
 		s := &schedules[i]
-		status, until := scheduleStatus(s, over[s.Name], now)
+		status, until := scheduleStatus(s, over[s.Name], d.now)
 		next = earliest(next, until)
 		if equality.Semantic.DeepEqual(s.Status, status) {
 			continue

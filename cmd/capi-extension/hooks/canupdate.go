@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,42 +22,57 @@ import (
 // CanUpdateMachine answers whether a control plane's machine can be updated in place now. Yes also
 // means now: KubeadmControlPlane does not ask again.
 func (e *Extension) CanUpdateMachine(ctx context.Context, request *question, response *runtimehooksv1.CanUpdateMachineResponse) {
-	response.Status = runtimehooksv1.ResponseStatusSuccess
-	answer, err := e.canUpdateMachine(ctx, request, true)
-	if err != nil {
-		response.Status, response.Message = runtimehooksv1.ResponseStatusFailure, e.sentence(ctx, err)
-		return
-	}
+	answer := canUpdate(ctx, e, "Machine", request, response, e.nodeMayGo)
 	response.MachinePatch = patch(answer.Machine)
 	response.BootstrapConfigPatch = patch(answer.Bootstrap)
 	response.InfrastructureMachinePatch = patch(answer.Infrastructure)
 }
 
-func (e *Extension) canUpdateMachine(ctx context.Context, request *question, first bool) (cover.Answer, error) {
-	var machine clusterv1.Machine
-	name, err := request.object.key()
-	if err != nil {
-		return cover.Answer{}, err
-	}
-	if err := e.Management.Get(ctx, name, &machine); err != nil {
-		if apierrors.IsNotFound(err) {
-			return cover.Answer{}, refuse("there is no Machine %s", name)
-		}
-		return cover.Answer{}, fmt.Errorf("reading Machine %s: %w", name, err)
-	}
-	owner, err := management.OwnerOf(ctx, e.Management, &machine)
-	if err != nil {
-		return cover.Answer{}, err
-	}
-	answer, err := e.controlPlaneMachine(ctx, request, &machine, owner)
-	if first {
-		kept := request.again()
-		e.keep(ctx, err, &machine, owner, func(ctx context.Context) error {
-			_, err := e.canUpdateMachine(ctx, kept, false)
+// CanUpdateMachineSet answers whether the machines of a MachineSet can be updated in place. The answer
+// does not depend on windows and the like, because Cluster API keeps it for a day: UpdateMachine asks
+// for each machine.
+func (e *Extension) CanUpdateMachineSet(ctx context.Context, request *question, response *runtimehooksv1.CanUpdateMachineSetResponse) {
+	answer := canUpdate(ctx, e, "MachineSet", request, response, e.machinesCanGo)
+	response.MachineSetPatch = patch(answer.Machine)
+	response.BootstrapConfigTemplatePatch = patch(answer.Bootstrap)
+	response.InfrastructureMachineTemplatePatch = patch(answer.Infrastructure)
+}
+
+// canUpdate answers a question about an object of that kind, and keeps it while the answer is Failure. mayGo
+// refuses an object of which only the version changes.
+func canUpdate[T any, P object[T]](ctx context.Context, e *Extension, kind string, q *question, response runtimehooksv1.ResponseObject,
+	mayGo func(context.Context, P, cover.Step) error) cover.Answer {
+	about, owner, answer, err := judge(ctx, e, kind, q, mayGo)
+	if owner.Object != nil {
+		kept := q.again()
+		e.keep(ctx, err, about, owner, func(ctx context.Context) error {
+			_, _, _, err := judge(ctx, e, kind, kept, mayGo)
 			return err
 		})
 	}
-	return answer, err
+	if err != nil {
+		response.SetStatus(runtimehooksv1.ResponseStatusFailure)
+		response.SetMessage(e.sentence(ctx, err))
+		return cover.Answer{}
+	}
+	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+	return answer
+}
+
+// judge returns the object of a question, its owner, and the answer. The owner's object is nil if it cannot be read.
+func judge[T any, P object[T]](ctx context.Context, e *Extension, kind string, q *question,
+	mayGo func(context.Context, P, cover.Step) error) (about P, owner management.Owner, answer cover.Answer, err error) {
+	if about, err = read[T, P](ctx, e, kind, q.object); err != nil {
+		return nil, owner, answer, err
+	}
+	if owner, err = management.OwnerOf(ctx, e.Management, about); err != nil {
+		return about, owner, answer, err
+	}
+	step, answer, replace, err := e.covered(owner, q)
+	if err == nil && !replace {
+		err = mayGo(ctx, about, step)
+	}
+	return about, owner, answer, err
 }
 
 // keep remembers the question of an owner whose answer is Failure, and tells why. Another answer ends that.
@@ -71,19 +85,11 @@ func (e *Extension) keep(ctx context.Context, err error, about client.Object, ow
 	e.Remember(owner, again)
 }
 
-func (e *Extension) controlPlaneMachine(ctx context.Context, request *question, machine *clusterv1.Machine, owner management.Owner) (cover.Answer, error) {
-	step, answer, replace, err := e.covered(owner, request)
-	if err != nil || replace {
-		return cover.Answer{}, err
-	}
-	if management.ToBeReplaced(machine) {
-		return cover.Answer{}, refuse("a MachineHealthCheck has marked Machine %s/%s for remediation", machine.Namespace, machine.Name)
-	}
-	return answer, e.nodeMayGo(ctx, machine, step)
-}
-
 // nodeMayGo refuses a machine whose node would have to wait.
 func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, step cover.Step) error {
+	if management.ToBeReplaced(machine) {
+		return toBeReplaced(machine)
+	}
 	cluster, err := e.open(ctx, management.ClusterOf(machine))
 	if err != nil {
 		return err
@@ -123,6 +129,37 @@ func checkAPIServer(ctx context.Context, cluster workload.Cluster, node string, 
 	}
 	return refuse("the kubelet of %s does not talk to the kube-apiserver of its own node, and would be newer than another one: set kubeadm's feature gate ControlPlaneKubeletLocalMode, and upgrade to a patch of %s first, with which kubeadm changes that",
 		node, step.From.Line())
+}
+
+// machinesCanGo refuses a MachineSet of which a node can never be upgraded in place. Its upgrade is made,
+// so that images are staged.
+func (e *Extension) machinesCanGo(ctx context.Context, set *clusterv1.MachineSet, step cover.Step) error {
+	name := client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName}
+	cluster, err := e.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	if step.From != step.To {
+		if _, err := cluster.Ensure(ctx, step.To); err != nil {
+			return err
+		}
+	}
+	machines, err := management.Machines(ctx, e.Management, name, map[string]string{clusterv1.MachineSetNameLabel: set.Name})
+	if err != nil {
+		return err
+	}
+	orders, err := cluster.NodeUpgrades(ctx)
+	if err != nil {
+		return err
+	}
+	for _, machine := range machines {
+		if name := machine.Status.NodeRef.Name; name != "" {
+			if able := progress.Able(name, orders[name]); able.State == progress.Waits {
+				return refuse("%s", able.Message)
+			}
+		}
+	}
+	return nil
 }
 
 // open returns the workload cluster if it is not paused, and Cluster API decides on versions in it.

@@ -85,6 +85,28 @@ func (e *Extension) sentence(ctx context.Context, err error) string {
 	return "the extension cannot read or write objects in the management cluster; its log says why"
 }
 
+// object is the pointer to an object of the management cluster.
+type object[T any] interface {
+	*T
+	client.Object
+}
+
+// read reads an object that a request names.
+func read[T any, P object[T]](ctx context.Context, e *Extension, kind string, asked named) (P, error) {
+	name, err := asked.key()
+	if err != nil {
+		return nil, err
+	}
+	found := P(new(T))
+	if err := e.Management.Get(ctx, name, found); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, refuse("there is no %s %s", kind, name)
+		}
+		return nil, fmt.Errorf("reading %s %s: %w", kind, name, err)
+	}
+	return found, nil
+}
+
 // cluster reads a Cluster, which must not be paused.
 func (e *Extension) cluster(ctx context.Context, name types.NamespacedName) (*clusterv1.Cluster, error) {
 	var cluster clusterv1.Cluster

@@ -3,9 +3,7 @@ package hooks
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,25 +49,19 @@ func (e *Extension) UpdateMachine(ctx context.Context, request *updateRequest, r
 
 // machineToUpdate reads a Machine that Cluster API updates in place now, and its new version.
 func (e *Extension) machineToUpdate(ctx context.Context, asked named) (*clusterv1.Machine, version.Version, error) {
-	name, err := asked.key()
+	machine, err := read[clusterv1.Machine](ctx, e, "Machine", asked)
 	if err != nil {
 		return nil, version.Version{}, err
 	}
-	var machine clusterv1.Machine
-	if err := e.Management.Get(ctx, name, &machine); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, version.Version{}, refuse("there is no Machine %s", name)
-		}
-		return nil, version.Version{}, fmt.Errorf("reading Machine %s: %w", name, err)
-	}
-	if !management.AwaitsUpdate(&machine) {
+	name := client.ObjectKeyFromObject(machine)
+	if !management.AwaitsUpdate(machine) {
 		return nil, version.Version{}, refuse("Cluster API does not update Machine %s in place now", name)
 	}
 	to, err := version.Parse(machine.Spec.Version)
 	if err != nil {
 		return nil, version.Version{}, refuse("the version of Machine %s: %s", name, err)
 	}
-	return &machine, to, nil
+	return machine, to, nil
 }
 
 // advance does what can be done for a Machine now, and returns how far its node is.

@@ -59,8 +59,9 @@ deleted, or needs a person to continue; 4 --timeout was exceeded; 5 not all clus
 // asked is what the request comes to in a cluster.
 type asked struct {
 	proposal
-	row clusters.PlanRow
-	uid string
+	row     clusters.PlanRow
+	uid     string
+	follows string // the upgrade to follow there. Empty: there is none
 }
 
 func (a *fleetApply) run(cmd *cobra.Command) error {
@@ -80,47 +81,52 @@ func (a *fleetApply) run(cmd *cobra.Command) error {
 	}
 	defer quietPrograms()()
 	a.sources = &sources{}
-	found := forEach(cmd.Context(), &a.fleetCommand, all, a.ask, func(c clusters.Cluster, trouble *view.Problem) asked {
-		return asked{row: clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}}
+	found := forEach(cmd.Context(), &a.fleetCommand, all, a.ask, func(c clusters.Cluster, trouble *view.Problem) *asked {
+		return &asked{row: clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}}
 	})
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
 	leaveOutSame(found)
-	rows := make([]clusters.PlanRow, len(found))
-	for i := range found {
-		rows[i] = found[i].row
-	}
 	fmt.Fprint(a.ErrOut, strings.Join(a.warnings.lines, ""))
-	if err := a.show(clusters.NewPlans(a.apply.request.Version, rows)); err != nil {
+	if err := a.show(a.plans(found)); err != nil {
 		return err
 	}
 	if err := a.confirm(cmd.Context(), found); err != nil {
 		return err
 	}
-	following, problem := a.create(cmd.Context(), found)
+	problem := a.create(cmd.Context(), found)
 	if err := cmd.Context().Err(); errors.Is(err, context.Canceled) {
 		return err
 	}
-	return a.end(cmd.Context(), found, following, problem)
+	return a.end(cmd.Context(), found, problem)
+}
+
+// plans returns a row for each cluster.
+func (a *fleetApply) plans(found []*asked) clusters.Plans {
+	rows := make([]clusters.PlanRow, 0, len(found))
+	for _, one := range found {
+		rows = append(rows, one.row)
+	}
+	return clusters.NewPlans(a.apply.request.Version, rows)
 }
 
 // ask returns what the request comes to in a cluster.
-func (a *fleetApply) ask(ctx context.Context, m member) (asked, error) {
+func (a *fleetApply) ask(ctx context.Context, m member) (*asked, error) {
 	one := a.apply
 	var said *bytes.Buffer
 	one.program, said = a.quiet(m)
 	defer func() { a.warnings.add(said.String()) }()
 	shot, err := one.snapshotFrom(ctx, m.reader, true)
 	if err != nil {
-		return asked{}, err
+		return nil, err
 	}
-	found := asked{uid: m.uid}
+	found := &asked{uid: m.uid}
 	observes := shot.Policy.Observes()
 	found.proposal, err = one.prepare(ctx, shot)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return asked{}, err
+		return nil, err
 	case err != nil:
 		found.row = clusters.PlanRow{Cluster: m.Cluster, Version: clusters.OldestOf(shot.Snapshot), Next: clusters.NextBlocked, Message: oneLine(err.Error())}
 	case found.existing != nil:
@@ -140,18 +146,18 @@ func (a *fleetApply) ask(ctx context.Context, m member) (asked, error) {
 }
 
 // leaveOutSame leaves out what another context before it reaches, too.
-func leaveOutSame(found []asked) {
+func leaveOutSame(found []*asked) {
 	first := map[string]string{}
-	for i := range found {
-		r := &found[i].row
-		before, known := first[found[i].uid]
+	for _, one := range found {
+		r := &one.row
+		before, known := first[one.uid]
 		switch {
-		case found[i].uid == "" || r.Next == clusters.NextUnknown:
+		case one.uid == "" || r.Next == clusters.NextUnknown:
 		case known:
 			r.SameAs, r.Repeated = before, true
 			*r = clusters.PlanRow{Cluster: r.Cluster, Version: r.Version, Next: clusters.NextNothing, Reason: clusters.ReasonSameCluster, Message: "the cluster of " + before}
 		default:
-			first[found[i].uid] = r.Context
+			first[one.uid] = r.Context
 		}
 	}
 }
@@ -168,7 +174,7 @@ func (a *fleetApply) show(plans clusters.Plans) error {
 }
 
 // confirm asks once for all clusters, unless nothing would be created.
-func (a *fleetApply) confirm(ctx context.Context, found []asked) error {
+func (a *fleetApply) confirm(ctx context.Context, found []*asked) error {
 	count, nodes := 0, 0
 	var out []string
 	for _, one := range found {
@@ -190,70 +196,68 @@ func (a *fleetApply) confirm(ctx context.Context, found []asked) error {
 	return a.question(ctx, fmt.Sprintf("Upgrade %s, %d nodes, to %s?", clusters.Count(count), nodes, a.apply.request.Version), "nothing was changed")
 }
 
-// create creates the upgrades. It returns those to follow, by context, and why some could not be created.
-func (a *fleetApply) create(ctx context.Context, found []asked) (following map[string]string, problem error) {
-	following = map[string]string{}
-	byContext := map[string]*asked{}
+// created is what came of the request to create an upgrade.
+type created struct {
+	of            *asked
+	name, problem string // one of them
+}
+
+// create creates the upgrades, and notes those to follow. It returns why some could not be created.
+func (a *fleetApply) create(ctx context.Context, found []*asked) error {
+	create := map[string]*asked{} // by context
 	var to []clusters.Cluster
-	for i := range found {
-		one := &found[i]
-		byContext[one.row.Context] = one
+	for _, one := range found {
 		switch {
 		case one.row.Repeated:
 		case one.existing != nil && one.row.Next == clusters.NextContinue:
-			following[one.row.Context] = one.existing.Name
+			one.follows = one.existing.Name
 		case one.row.Next == clusters.NextCreate:
+			create[one.row.Context] = one
 			to = append(to, one.row.Cluster)
 		}
 	}
-	type result struct{ name, problem string }
-	results := forEach(ctx, &a.fleetCommand, to, func(ctx context.Context, m member) (result, error) {
+	results := forEach(ctx, &a.fleetCommand, to, func(ctx context.Context, m member) (created, error) {
 		one := a.apply
 		one.program, _ = a.quiet(m)
-		created, err := one.create(ctx, byContext[m.Context].upgrade)
+		u, err := one.create(ctx, create[m.Context].upgrade)
 		if err != nil {
-			return result{problem: oneLine(err.Error())}, nil
+			return created{of: create[m.Context], problem: oneLine(err.Error())}, nil
 		}
-		return result{name: created.Name}, nil
-	}, func(_ clusters.Cluster, trouble *view.Problem) result {
-		return result{problem: string(trouble.Reason) + ": " + trouble.Message}
+		return created{of: create[m.Context], name: u.Name}, nil
+	}, func(c clusters.Cluster, trouble *view.Problem) created {
+		return created{of: create[c.Context], problem: string(trouble.Reason) + ": " + trouble.Message}
 	})
 	var failed []string
-	for i, r := range results {
-		row := &byContext[to[i].Context].row
+	for _, r := range results {
+		row := &r.of.row
 		if r.problem != "" {
 			failed = append(failed, row.Context)
 			row.Next, row.Reason, row.Message = clusters.NextBlocked, "", r.problem
 			fmt.Fprintf(a.ErrOut, "%s: %s\n", row.Context, r.problem)
 			continue
 		}
-		row.Upgrade = r.name
-		following[row.Context] = r.name
+		row.Upgrade, r.of.follows = r.name, r.name
 		if a.apply.forPeople() {
 			fmt.Fprintf(a.Out, "%s: clusterupgrade.kubectl-upgrade.dev/%s created%s\n", row.Context, r.name, a.apply.dryRun)
 		}
 	}
 	if len(failed) > 0 {
-		problem = fmt.Errorf("in %d of %s no upgrade was created: %s; the same command again goes on", len(failed), clusters.Count(len(to)), view.Few(failed))
+		return fmt.Errorf("in %d of %s no upgrade was created: %s; the same command again goes on", len(failed), clusters.Count(len(to)), view.Few(failed))
 	}
-	return following, problem
+	return nil
 }
 
 // end prints what exists now, or follows it, and returns what the exit code says.
-func (a *fleetApply) end(ctx context.Context, found []asked, following map[string]string, problem error) error {
+func (a *fleetApply) end(ctx context.Context, found []*asked, problem error) error {
 	var err error
-	switch {
+	switch follows := slices.ContainsFunc(found, func(one *asked) bool { return one.follows != "" }); {
 	case !a.apply.forPeople():
-		rows := make([]clusters.PlanRow, len(found))
-		for i := range found {
-			rows[i] = found[i].row
-		}
-		err = a.apply.print(a.program, clusters.NewPlans(a.apply.request.Version, rows))
-	case a.apply.mode != dryRunNone || len(following) == 0:
+		err = a.apply.print(a.program, a.plans(found))
+	case a.apply.mode != dryRunNone || !follows:
 	case a.apply.detach:
 		fmt.Fprintln(a.ErrOut, "Follow them with `kubectl upgrade fleet status -w`.")
 	default:
-		err = a.followAll(ctx, found, following)
+		err = a.followAll(ctx, found)
 	}
 	var left, silent []string
 	count := 0
@@ -283,11 +287,13 @@ func (a *fleetApply) end(ctx context.Context, found []asked, following map[strin
 }
 
 // followAll follows the upgrades until all have ended.
-func (a *fleetApply) followAll(ctx context.Context, found []asked, following map[string]string) error {
+func (a *fleetApply) followAll(ctx context.Context, found []*asked) error {
 	var all []clusters.Cluster
+	following := map[string]string{}
 	for _, one := range found {
-		if following[one.row.Context] != "" {
+		if one.follows != "" {
 			all = append(all, one.row.Cluster)
+			following[one.row.Context] = one.follows
 		}
 	}
 	s := &fleetStatus{fleetCommand: a.fleetCommand, output: a.apply.output}

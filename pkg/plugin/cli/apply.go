@@ -36,6 +36,8 @@ type apply struct {
 	ignoreChecks        []string
 	ignoreGates         []string
 	yes, detach         bool
+
+	zone *time.Location
 }
 
 // dryRunOfPlan is what --dry-run means where a plan is made first.
@@ -70,7 +72,7 @@ a person to continue; 4 --timeout was exceeded.`,
 		ValidArgsFunction: p.complete(versionsOnOffer),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.noteGiven(cmd, args[0])
-			return a.run(cmd.Context())
+			return inOrder(cmd, a)
 		},
 	}
 	a.output.addTo(cmd)
@@ -121,12 +123,10 @@ func oneVersion(cmd *cobra.Command, args []string) error {
 // maxUnavailable is the API's pattern for a number of nodes, or a percentage of them.
 var maxUnavailable = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 
-// readFlags checks the arguments, and fills the request. Times are in that zone.
-func (a *apply) readFlags(in *time.Location) error {
+func (a *apply) validate() error {
 	if err := cmp.Or(a.request.Check(), checkLength("reason", a.request.Reason)); err != nil {
 		return err
 	}
-	a.request.Reason = strings.TrimSpace(a.request.Reason)
 	switch r := a.request; {
 	case a.timeout.limit > 0 && a.detach:
 		return errors.New("--timeout limits following: leave out --detach, or --timeout")
@@ -135,7 +135,15 @@ func (a *apply) readFlags(in *time.Location) error {
 	case r.Method != "" && !slices.Contains(v1alpha1.Methods, v1alpha1.Method(r.Method)):
 		return fmt.Errorf("--method=%s: must be Reboot, SoftReboot or Restart", r.Method)
 	}
-	var err error
+	return a.dryRun.check()
+}
+
+// complete fills the request.
+func (a *apply) complete(*cobra.Command) (err error) {
+	if a.zone, err = zone(a.timeZone); err != nil {
+		return err
+	}
+	a.request.Reason = strings.TrimSpace(a.request.Reason)
 	if a.request.IgnoreChecks, err = ignoredChecks(a.ignoreChecks); err != nil {
 		return err
 	}
@@ -143,30 +151,24 @@ func (a *apply) readFlags(in *time.Location) error {
 		return err
 	}
 	if a.startTime != "" {
-		at, err := parseTime("start-time", a.startTime, in)
+		at, err := parseTime("start-time", a.startTime, a.zone)
 		if err != nil {
 			return err
 		}
 		a.request.StartTime = new(at.UTC().Truncate(time.Second))
 	}
-	return a.dryRun.check()
+	return nil
 }
 
 func (a *apply) run(ctx context.Context) error {
-	in, err := zone(a.timeZone)
-	if err != nil {
-		return err
-	}
-	if err := a.readFlags(in); err != nil {
-		return err
-	}
-	if err = a.once(ctx, in); apierrors.IsAlreadyExists(err) { // another command was first: its upgrade is followed
-		err = a.once(ctx, in)
+	err := a.once(ctx)
+	if apierrors.IsAlreadyExists(err) { // another command was first: its upgrade is followed
+		err = a.once(ctx)
 	}
 	return err
 }
 
-func (a *apply) once(ctx context.Context, in *time.Location) error {
+func (a *apply) once(ctx context.Context) error {
 	shot, err := a.takeSnapshot(ctx, true)
 	if err != nil {
 		return err
@@ -179,7 +181,7 @@ func (a *apply) once(ctx context.Context, in *time.Location) error {
 		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, p.existing.Spec.Version, request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
 		return a.finish(ctx, p.existing)
 	}
-	if err := a.propose(ctx, p, in); err != nil || !p.hasWork() {
+	if err := a.propose(ctx, p); err != nil || !p.hasWork() {
 		return err
 	}
 	created, err := a.create(ctx, p.upgrade)
@@ -256,8 +258,8 @@ func (p proposal) refusal() error {
 
 // propose shows what would happen, and refuses or asks. If there is nothing to do, it
 // says so.
-func (a *apply) propose(ctx context.Context, p proposal, in *time.Location) error {
-	if err := a.show(p, in); err != nil {
+func (a *apply) propose(ctx context.Context, p proposal) error {
+	if err := a.show(p); err != nil {
 		return err
 	}
 	if err := p.refusal(); err != nil {
@@ -278,12 +280,12 @@ func (a *apply) propose(ctx context.Context, p proposal, in *time.Location) erro
 const mostRows = 20
 
 // show writes findings and plan for people. With -o, only the object is printed.
-func (a *apply) show(p proposal, in *time.Location) error {
+func (a *apply) show(p proposal) error {
 	if !a.forPeople() {
 		return nil
 	}
 	options := a.drawing()
-	options.Zone, options.Wide = in, a.format() == "wide"
+	options.Zone, options.Wide = a.zone, a.format() == "wide"
 	if _, _, terminal := a.terminal(); terminal && !options.Wide {
 		options.Rows = mostRows // so that question and plan are on one screen
 	}

@@ -31,9 +31,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
+// diagnosis is `kubectl upgrade doctor` with its arguments.
+type diagnosis struct {
+	*program
+	output
+	from string // the source of images to read where there is no policy
+
+	reader *reader
+}
+
 func newDoctor(p *program) *cobra.Command {
-	out := output{nameless: "a diagnosis has no name"}
-	var from string
+	d := &diagnosis{program: p, output: output{nameless: "a diagnosis has no name"}}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this cluster can be managed",
@@ -51,34 +59,40 @@ with the versions on nodes; passwords and tokens are removed from every text.`,
   kubectl upgrade doctor -o yaml > doctor.yaml`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.doctor(cmd.Context(), &out, from)
-		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, d) },
 	}
-	out.addTo(cmd)
-	cmd.Flags().StringVar(&from, "source", source.Default, "Before the installation: the folder of images that is to be used.")
+	d.addTo(cmd)
+	cmd.Flags().StringVar(&d.from, "source", source.Default, "Before the installation: the folder of images that is to be used.")
 	return cmd
 }
 
 // doctorTimeout is how long reading the cluster may take.
 const doctorTimeout = time.Minute
 
-func (p *program) doctor(ctx context.Context, out *output, from string) error {
+// validate refuses nothing: whether --source is one is found out by reading it.
+func (d *diagnosis) validate() error { return nil }
+
+func (d *diagnosis) complete(*cobra.Command) (err error) {
+	d.reader, err = d.program.reader()
+	return err
+}
+
+func (d *diagnosis) run(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	facts, err := p.doctorFacts(limited, from)
+	facts, err := d.facts(limited)
 	if err != nil {
 		return err
 	}
-	diagnosis := doctor.Check(facts)
-	if out.forPeople() {
-		options := p.drawing()
-		options.Wide = out.format() == "wide"
-		_, err = io.WriteString(p.drawn, render.Diagnosis(diagnosis, options))
+	made := doctor.Check(facts)
+	if d.forPeople() {
+		options := d.drawing()
+		options.Wide = d.format() == "wide"
+		_, err = io.WriteString(d.drawn, render.Diagnosis(made, options))
 	} else {
-		err = out.print(p, diagnosis)
+		err = d.print(d.program, made)
 	}
-	if err == nil && diagnosis.Verdict == doctor.Fail {
+	if err == nil && made.Verdict == doctor.Fail {
 		err = errors.New("this cluster cannot be managed as it is: see the lines with fail")
 	}
 	return err
@@ -92,15 +106,10 @@ type examination struct {
 	facts  doctor.Facts
 }
 
-// doctorFacts reads what the user may read. It returns an error only if the API server does not
-// answer, or if Nodes cannot be read. from is the source of images to read where there is no
-// policy.
-func (p *program) doctorFacts(ctx context.Context, from string) (doctor.Facts, error) {
-	e := &examination{program: p, ctx: ctx, facts: doctor.Facts{Now: p.now(), Plugin: p.version}}
-	var err error
-	if e.reader, err = p.reader(); err != nil {
-		return e.facts, err
-	}
+// facts reads what the user may read. It returns an error only if the API server does not
+// answer, or if Nodes cannot be read.
+func (d *diagnosis) facts(ctx context.Context) (doctor.Facts, error) {
+	e := &examination{program: d.program, ctx: ctx, reader: d.reader, facts: doctor.Facts{Now: d.now(), Plugin: d.version}}
 	if err := e.readServer(); err != nil {
 		return e.facts, explain("reading the version of the API server", err)
 	}
@@ -113,7 +122,7 @@ func (p *program) doctorFacts(ctx context.Context, from string) (doctor.Facts, e
 		e.readPrograms()
 	}
 	if e.facts.Policy == nil {
-		read := source.NewPoller(v1alpha1.ImageSource{URL: from, Insecure: true})
+		read := source.NewPoller(v1alpha1.ImageSource{URL: d.from, Insecure: true})
 		limited, cancel := context.WithTimeout(ctx, sourceTimeout)
 		defer cancel()
 		e.facts.SourceProblem = read.Read(limited).Problem.Message

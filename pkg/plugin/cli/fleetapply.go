@@ -21,6 +21,8 @@ type fleetApply struct {
 	fleetCommand
 	apply    apply
 	warnings warnings
+
+	all []clusters.Cluster
 }
 
 func newFleetApply(p *program) *cobra.Command {
@@ -44,7 +46,7 @@ deleted, or needs a person to continue; 4 --timeout was exceeded; 5 not all clus
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.apply.noteGiven(cmd, args[0])
-			return a.run(cmd)
+			return inOrder(cmd, a)
 		},
 	}
 	a.apply.output.nameless = "the upgrades are created in several clusters"
@@ -56,35 +58,28 @@ deleted, or needs a person to continue; 4 --timeout was exceeded; 5 not all clus
 	return cmd
 }
 
-// asked is what the request comes to in a cluster.
-type asked struct {
-	proposal
-	row     clusters.PlanRow
-	uid     string
-	follows string // the upgrade to follow there. Empty: there is none
-}
+func (a *fleetApply) validate() error { return a.apply.validate() }
 
-func (a *fleetApply) run(cmd *cobra.Command) error {
-	in, err := zone(a.apply.timeZone)
-	if err != nil {
+func (a *fleetApply) complete(cmd *cobra.Command) (err error) {
+	if err := a.apply.complete(cmd); err != nil {
 		return err
 	}
-	if err := a.apply.readFlags(in); err != nil {
-		return err
-	}
-	all, err := a.choose(cmd)
-	if err != nil {
+	if a.all, err = a.choose(cmd); err != nil {
 		return err
 	}
 	if file := a.choice.File; file != nil && len(file.Stages) > 1 && len(a.choice.Stages) == 0 && len(a.choice.Contexts) == 0 {
 		return fmt.Errorf("the Fleet has %d stages, %s: say which, as in --stage %s", len(file.Stages), strings.Join(file.StageNames(), ", "), file.StageNames()[0])
 	}
+	return nil
+}
+
+func (a *fleetApply) run(ctx context.Context) error {
 	defer quietPrograms()()
 	a.sources = &sources{}
-	found := forEach(cmd.Context(), &a.fleetCommand, all, a.ask, func(c clusters.Cluster, trouble *view.Problem) *asked {
+	found := forEach(ctx, &a.fleetCommand, a.all, a.ask, func(c clusters.Cluster, trouble *view.Problem) *asked {
 		return &asked{row: clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}}
 	})
-	if err := cmd.Context().Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	leaveOutSame(found)
@@ -92,14 +87,22 @@ func (a *fleetApply) run(cmd *cobra.Command) error {
 	if err := a.show(a.plans(found)); err != nil {
 		return err
 	}
-	if err := a.confirm(cmd.Context(), found); err != nil {
+	if err := a.confirm(ctx, found); err != nil {
 		return err
 	}
-	problem := a.create(cmd.Context(), found)
-	if err := cmd.Context().Err(); errors.Is(err, context.Canceled) {
+	problem := a.create(ctx, found)
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return err
 	}
-	return a.end(cmd.Context(), found, problem)
+	return a.end(ctx, found, problem)
+}
+
+// asked is what the request comes to in a cluster.
+type asked struct {
+	proposal
+	row     clusters.PlanRow
+	uid     string
+	follows string // the upgrade to follow there. Empty: there is none
 }
 
 // plans returns a row for each cluster.

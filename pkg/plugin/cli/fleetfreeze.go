@@ -24,6 +24,8 @@ import (
 type fleetFreeze struct {
 	fleetCommand
 	freeze freeze
+
+	all []clusters.Cluster
 }
 
 func newFleetFreeze(p *program) *cobra.Command {
@@ -44,7 +46,7 @@ to repeat it and how to undo it. The exit code is 0 only if every cluster is fro
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.freeze.name = freezeResource.in(args)
-			return f.run(cmd)
+			return inOrder(cmd, f)
 		},
 	}
 	f.freeze.output.addTo(cmd)
@@ -55,24 +57,24 @@ to repeat it and how to undo it. The exit code is 0 only if every cluster is fro
 	return cmd
 }
 
-func (f *fleetFreeze) run(cmd *cobra.Command) error {
-	if err := f.freeze.dryRun.check(); err != nil {
+func (f *fleetFreeze) validate() error { return f.freeze.validate() }
+
+func (f *fleetFreeze) complete(cmd *cobra.Command) (err error) {
+	if err := f.freeze.complete(cmd); err != nil {
 		return err
 	}
-	asked, err := f.freeze.schedule()
-	if err != nil {
-		return err
-	}
-	asked.Annotations = map[string]string{v1alpha1.FleetFreezeAnnotation: "true"}
-	all, err := f.choose(cmd)
-	if err != nil {
-		return err
-	}
+	f.freeze.schedule.Annotations = map[string]string{v1alpha1.FleetFreezeAnnotation: "true"}
+	f.all, err = f.choose(cmd)
+	return err
+}
+
+func (f *fleetFreeze) run(ctx context.Context) error {
+	asked := f.freeze.schedule
 	if f.freeze.dryRun.mode == dryRunClient && !f.freeze.forPeople() {
 		return f.freeze.print(f.program, asked) // for Git
 	}
 	defer quietPrograms()()
-	rows := forEach(cmd.Context(), &f.fleetCommand, all, func(ctx context.Context, m member) (clusters.FreezeRow, error) {
+	rows := forEach(ctx, &f.fleetCommand, f.all, func(ctx context.Context, m member) (clusters.FreezeRow, error) {
 		return f.freezeOne(ctx, m, asked.DeepCopy()), nil
 	}, notFrozen)
 	result := clusters.NewFreezes(asked.Name, rows)
@@ -81,7 +83,7 @@ func (f *fleetFreeze) run(cmd *cobra.Command) error {
 	if err := f.show(&f.freeze.output, result, f.freeze.dryRun); err != nil {
 		return err
 	}
-	return cmpErr(cmd.Context().Err(), f.outcome(result, asked))
+	return cmpErr(ctx.Err(), f.outcome(result, asked))
 }
 
 // cmpErr returns an interruption, or else the other error.

@@ -21,7 +21,11 @@ import (
 type fleetReport struct {
 	fleetCommand
 	reporting reporting // its format, file and zone
-	since     string
+	sinceText string
+
+	at    time.Time
+	since *time.Time // nil: everything
+	all   []clusters.Cluster
 }
 
 func newFleetReport(p *program) *cobra.Command {
@@ -44,44 +48,43 @@ format that its name ends with: .html, .md, .json or .yaml. --since leaves out w
   kubectl upgrade fleet report --contexts '*' --since 2026-01-01 -o json`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, r) },
 	}
 	r.reporting.formats = []string{formatHTML, formatMarkdown, "json", "yaml"}
 	r.reporting.output.addTo(cmd)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return cmp.Or(r.reporting.checkTemplate(), r.check()) }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return r.reporting.checkTemplate() }
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
-	flags.StringVar(&r.since, "since", "", "Leave out what ended before: a TIME, or how long ago, such as 90d.")
+	flags.StringVar(&r.sinceText, "since", "", "Leave out what ended before: a TIME, or how long ago, such as 90d.")
 	flags.StringVar(&r.reporting.file, "output-file", "", "Write the report to this file, or standard output (-).")
 	flags.StringVar(&r.reporting.timeZone, "time-zone", "", "Time zone in which times are read and shown; JSON is always in UTC. Default: this machine's.")
 	r.fleetCommand.addTo(cmd, "20s")
 	return cmd
 }
 
-// check reads the flags that `kubectl upgrade report` has, too.
-func (r *fleetReport) check() error {
-	r.reporting.timeout.text = "0"
-	return r.reporting.check()
+func (r *fleetReport) validate() error { return r.reporting.validate() }
+
+func (r *fleetReport) complete(cmd *cobra.Command) (err error) {
+	if err := r.reporting.complete(cmd); err != nil {
+		return err
+	}
+	r.at = r.now()
+	if r.since, err = r.readSince(); err != nil {
+		return err
+	}
+	r.all, err = r.choose(cmd)
+	return err
 }
 
-func (r *fleetReport) run(cmd *cobra.Command) error {
-	now := r.now()
-	since, err := r.readSince(now)
-	if err != nil {
-		return err
-	}
-	all, err := r.choose(cmd)
-	if err != nil {
-		return err
-	}
+func (r *fleetReport) run(ctx context.Context) error {
 	defer quietPrograms()()
-	rows := forEach(cmd.Context(), &r.fleetCommand, all, r.rowOf, func(c clusters.Cluster, trouble *view.Problem) clusters.ReportRow {
+	rows := forEach(ctx, &r.fleetCommand, r.all, r.rowOf, func(c clusters.Cluster, trouble *view.Problem) clusters.ReportRow {
 		return clusters.ReportRow{Cluster: c, Reason: trouble.Reason, Message: trouble.Message, Runs: []clusters.Run{}, Upgrades: []view.Ended{}}
 	})
-	if err := cmd.Context().Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	text, err := r.draw(clusters.NewReport(rows, since, now))
+	text, err := r.draw(clusters.NewReport(rows, r.since, r.at))
 	if err != nil {
 		return err
 	}
@@ -94,20 +97,20 @@ func (r *fleetReport) run(cmd *cobra.Command) error {
 }
 
 // readSince reads --since, which is a TIME or how long ago.
-func (r *fleetReport) readSince(now time.Time) (*time.Time, error) {
-	if r.since == "" {
+func (r *fleetReport) readSince() (*time.Time, error) {
+	if r.sinceText == "" {
 		return nil, nil
 	}
-	if ago, err := parseDuration("since", r.since); err == nil {
-		at := now.Add(-ago)
+	if ago, err := parseDuration("since", r.sinceText); err == nil {
+		at := r.at.Add(-ago)
 		return &at, nil
 	}
-	at, err := parseTime("since", r.since, r.reporting.zone)
+	at, err := parseTime("since", r.sinceText, r.reporting.zone)
 	if err != nil {
 		return nil, fmt.Errorf("%w; or how long ago, such as 90d", err)
 	}
-	if at.After(now) {
-		return nil, fmt.Errorf("--since=%q: is in the future", r.since)
+	if at.After(r.at) {
+		return nil, fmt.Errorf("--since=%q: is in the future", r.sinceText)
 	}
 	return &at, nil
 }

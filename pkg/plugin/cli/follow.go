@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type followLeader struct {
 	leaderContext, leaderKubeconfig, leaderServer, leaderAuthority string
 	name, soak, tokenFor                                           string
 	anyDigests, undo                                               bool
+
+	link *leader.Link
 }
 
 func newFollow(p *program) *cobra.Command {
@@ -56,7 +59,7 @@ upgrades here wait. --undo removes all of it.`,
   kubectl upgrade follow --context prod --leader-context staging --undo`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, f) },
 	}
 	f.formats = []string{"yaml", "json"}
 	f.output.addTo(cmd)
@@ -79,31 +82,31 @@ upgrades here wait. --undo removes all of it.`,
 // minTokenFor is the shortest time that the API server takes for a token.
 const minTokenFor = 10 * time.Minute
 
-// link reads the flags. Nothing is read of a cluster.
-func (f *followLeader) link() (*leader.Link, error) {
+func (f *followLeader) validate() error {
 	if err := f.dryRun.check(); err != nil {
-		return nil, err
+		return err
 	}
-	l := &leader.Link{Name: f.name, AnyDigests: f.anyDigests, DryRun: f.dryRun.options(), Out: f.Out}
 	switch {
 	case f.leaderContext == "" && (!f.undo || f.name == ""):
-		return nil, errors.New("--leader-context is required: the context of the cluster to follow")
+		return errors.New("--leader-context is required: the context of the cluster to follow")
 	case !f.forPeople() && f.format() != "yaml" && f.format() != "json":
-		return nil, fmt.Errorf("-o %s: this command prints yaml or json only", f.format())
+		return fmt.Errorf("-o %s: this command prints yaml or json only", f.format())
 	case !f.forPeople() && (f.dryRun.mode != dryRunClient || f.undo):
-		return nil, errors.New("-o prints the objects for Git: give --dry-run=client, and no --undo")
+		return errors.New("-o prints the objects for Git: give --dry-run=client, and no --undo")
 	case f.undo && f.soak != "":
-		return nil, errors.New("--undo and --soak: give one of them")
+		return errors.New("--undo and --soak: give one of them")
 	case f.soak == "" && !f.undo:
-		return nil, errors.New("--soak is required: how long the leader has to have run a version, such as 72h")
+		return errors.New("--soak is required: how long the leader has to have run a version, such as 72h")
 	}
-	if l.Name == "" {
-		l.Name = nameOf(f.leaderContext)
-	}
+	return nil
+}
+
+// complete makes the link, and connects to both clusters.
+func (f *followLeader) complete(cmd *cobra.Command) (err error) {
+	l := &leader.Link{Name: cmp.Or(f.name, nameOf(f.leaderContext)), AnyDigests: f.anyDigests, DryRun: f.dryRun.options(), Out: f.Out}
 	if problem := validation.IsDNS1123Label(l.Name); len(problem) > 0 {
-		return nil, fmt.Errorf("--name=%s: must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit", l.Name)
+		return fmt.Errorf("--name=%s: must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit", l.Name)
 	}
-	var err error
 	if f.soak != "" && !isZero(f.soak) {
 		l.Soak, err = parseDuration("soak", f.soak)
 	}
@@ -111,44 +114,26 @@ func (f *followLeader) link() (*leader.Link, error) {
 		err = fmt.Errorf("--soak=%s: must be a year at most", f.soak)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if l.Soak, err = l.Soak.Round(time.Second), nil; f.tokenFor != "" {
+	if l.Soak = l.Soak.Round(time.Second); f.tokenFor != "" {
 		l.TokenFor, err = parseDuration("token-for", f.tokenFor)
 	}
 	if err == nil && l.TokenFor < minTokenFor {
 		err = fmt.Errorf("--token-for=%s: must be at least %s", f.tokenFor, minTokenFor)
 	}
-	return l, err
-}
-
-// isZero reports whether the text is a duration of zero.
-func isZero(text string) bool {
-	length, err := time.ParseDuration(text)
-	return err == nil && length == 0
-}
-
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
-
-// nameOf makes a name of a context's.
-func nameOf(context string) string {
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(context), "-"), "-")
-	return strings.Trim(name[:min(63, len(name))], "-")
-}
-
-func (f *followLeader) run(ctx context.Context) error {
-	l, err := f.link()
 	if err != nil {
 		return err
 	}
-	if l.Follower, err = f.program.connect(ctx); err != nil {
-		return err
+	if l.Follower, err = f.program.connect(cmd.Context()); err == nil && f.leaderContext != "" {
+		l.Leader, err = f.leader().connect(cmd.Context())
 	}
-	if f.leaderContext != "" {
-		if l.Leader, err = f.leader().connect(ctx); err != nil {
-			return err
-		}
-	}
+	f.link = l
+	return err
+}
+
+func (f *followLeader) run(ctx context.Context) error {
+	l := f.link
 	if f.undo {
 		return f.end(ctx, l)
 	}
@@ -179,6 +164,20 @@ func (f *followLeader) run(ctx context.Context) error {
 		return nil
 	}
 	return f.conclude(ctx, l, expires)
+}
+
+// isZero reports whether the text is a duration of zero.
+func isZero(text string) bool {
+	length, err := time.ParseDuration(text)
+	return err == nil && length == 0
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameOf makes a name of a context's.
+func nameOf(context string) string {
+	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(context), "-"), "-")
+	return strings.Trim(name[:min(63, len(name))], "-")
 }
 
 // conclude says what follows from it, and whether the leader answers.

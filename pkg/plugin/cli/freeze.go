@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type freeze struct {
 	dryRun
 	name, until, duration, reason, selector, timeZone string
 	upgrades                                          []string
+
+	schedule *v1alpha1.MaintenanceSchedule // the one to create
 }
 
 func newFreeze(p *program) *cobra.Command {
@@ -47,7 +50,7 @@ A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.name = freezeResource.in(args)
-			return f.run(cmd.Context())
+			return inOrder(cmd, f)
 		},
 	}
 	f.output.addTo(cmd)
@@ -67,14 +70,33 @@ func (f *freeze) addFreezeFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
 }
 
-func (f *freeze) run(ctx context.Context) error {
-	if err := f.dryRun.check(); err != nil {
+func (f *freeze) validate() error { return cmp.Or(f.dryRun.check(), checkReason(f.reason)) }
+
+// complete makes the object to create.
+func (f *freeze) complete(*cobra.Command) (err error) {
+	r := request.Freeze{Name: f.name, Start: f.now().UTC().Truncate(time.Second), Reason: f.reason}
+	if r.End, err = f.end(r.Start); err != nil {
 		return err
 	}
-	schedule, err := f.schedule()
-	if err != nil {
+	if r.Upgrades, err = upgradeTypes("upgrades", f.upgrades); err != nil {
 		return err
 	}
+	if f.timeZone != "Local" { // it is another zone on every machine
+		r.TimeZone = f.timeZone
+	}
+	if f.selector != "" {
+		if r.NodeSelector, err = parseSelector(f.selector); err != nil {
+			return fmt.Errorf("--selector=%s: %w", f.selector, err)
+		}
+	}
+	if f.schedule, err = r.Object(); err != nil {
+		return err
+	}
+	return manifest.Verify(f.schedule)
+}
+
+func (f *freeze) run(ctx context.Context) (err error) {
+	schedule := f.schedule
 	exclusion := schedule.Spec.MaintenanceExclusions[0]
 	if f.dryRun.mode != dryRunClient {
 		if schedule, err = f.create(ctx, schedule); err != nil {
@@ -113,34 +135,6 @@ func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSched
 	return created, checkAnswer("creating MaintenanceSchedule "+schedule.Name, created, schedule.Name)
 }
 
-// schedule returns the object to create.
-func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
-	if err := checkReason(f.reason); err != nil {
-		return nil, err
-	}
-	r := request.Freeze{Name: f.name, Start: f.now().UTC().Truncate(time.Second), Reason: f.reason}
-	var err error
-	if r.End, err = f.end(r.Start); err != nil {
-		return nil, err
-	}
-	if r.Upgrades, err = upgradeTypes("upgrades", f.upgrades); err != nil {
-		return nil, err
-	}
-	if f.timeZone != "Local" { // it is another zone on every machine
-		r.TimeZone = f.timeZone
-	}
-	if f.selector != "" {
-		if r.NodeSelector, err = parseSelector(f.selector); err != nil {
-			return nil, fmt.Errorf("--selector=%s: %w", f.selector, err)
-		}
-	}
-	schedule, err := r.Object()
-	if err != nil {
-		return nil, err
-	}
-	return schedule, manifest.Verify(schedule)
-}
-
 // end returns the first instant after the freeze.
 func (f *freeze) end(now time.Time) (time.Time, error) {
 	in, err := zone(f.timeZone)
@@ -171,6 +165,8 @@ type unfreeze struct {
 	*program
 	dryRun
 	name string // empty: the only one
+
+	reader *reader
 }
 
 func newUnfreeze(p *program) *cobra.Command {
@@ -188,22 +184,22 @@ names that owner.`,
 		ValidArgsFunction: p.complete(freezeNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.name = freezeResource.in(args)
-			return u.run(cmd.Context())
+			return inOrder(cmd, u)
 		},
 	}
 	u.dryRun.addTo(cmd)
 	return cmd
 }
 
+func (u *unfreeze) validate() error { return u.dryRun.check() }
+
+func (u *unfreeze) complete(*cobra.Command) (err error) {
+	u.reader, err = u.program.reader()
+	return err
+}
+
 func (u *unfreeze) run(ctx context.Context) error {
-	if err := u.dryRun.check(); err != nil {
-		return err
-	}
-	reader, err := u.reader()
-	if err != nil {
-		return err
-	}
-	schedules, err := reader.schedules(ctx)
+	schedules, err := u.reader.schedules(ctx)
 	if err != nil {
 		return err
 	}
@@ -223,7 +219,7 @@ func (u *unfreeze) run(ctx context.Context) error {
 		options := metav1.NewPreconditionDeleteOptions(string(target.UID))
 		options.Preconditions.ResourceVersion = &target.ResourceVersion
 		options.DryRun = u.dryRun.options()
-		if err := reader.kinds.MaintenanceSchedules.Delete(ctx, target.Name, *options); err != nil && !isMissing(err) {
+		if err := u.reader.kinds.MaintenanceSchedules.Delete(ctx, target.Name, *options); err != nil && !isMissing(err) {
 			return explain("deleting MaintenanceSchedule "+target.Name, err)
 		}
 	}

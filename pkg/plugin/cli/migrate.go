@@ -72,8 +72,8 @@ func (m *migration) addTo(cmd *cobra.Command) {
 	m.timeout.addTo(cmd, "30m", "How long the command may take, such as 2h or 1d; --apply and --undo wait for pods and nodes.")
 }
 
-// check refuses flags that do not go together.
-func (m *migration) check() error {
+// validate refuses flags that do not go together.
+func (m *migration) validate() error {
 	switch {
 	case m.apply && m.undo:
 		return errors.New("--apply and --undo: give one of them")

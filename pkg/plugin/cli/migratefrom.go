@@ -23,6 +23,9 @@ import (
 type migrateKured struct {
 	migration
 	windows string
+
+	kured      *appsv1.DaemonSet
+	containers containerReader
 }
 
 func newMigrateKured(p *program) *cobra.Command {
@@ -47,7 +50,7 @@ kured's nodeSelector is restored. Both can be interrupted and run again.`,
   kubectl upgrade migrate kured --undo`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return m.run(cmd.Context()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, m) },
 	}
 	m.addTo(cmd)
 	flags := cmd.Flags()
@@ -57,23 +60,29 @@ kured's nodeSelector is restored. Both can be interrupted and run again.`,
 	return cmd
 }
 
-func (m *migrateKured) run(ctx context.Context) error {
-	if err := m.check(); err != nil {
+func (m *migrateKured) validate() error {
+	if err := m.migration.validate(); err != nil {
 		return err
 	}
 	if m.windows != "same" && m.windows != "whole" {
 		return fmt.Errorf("--windows=%s: must be same or whole", m.windows)
 	}
-	d, containers, err := m.find(ctx)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+func (m *migrateKured) complete(cmd *cobra.Command) (err error) {
+	m.kured, m.containers, err = m.find(cmd.Context())
+	return err
+}
+
+func (m *migrateKured) run(ctx context.Context) error {
+	d := m.kured
 	pod := d.Spec.Template.Spec
 	if original, paused := migrate.OriginalSelector(d); paused {
 		pod.NodeSelector = original
 	}
 	result := migrate.FromKured(migrate.Kured{
-		Container: containers.read(ctx, d.Namespace, pod, kuredContainer(pod)), Placement: placement(pod),
+		Container: m.containers.read(ctx, d.Namespace, pod, kuredContainer(pod)), Placement: placement(pod),
 		ScheduleName: m.schedule, Whole: m.windows == "whole", Now: m.now(),
 	})
 	return m.conclude(ctx, result, func(kube kubernetes.Interface) (migrate.Other, error) {
@@ -141,6 +150,9 @@ func kuredContainer(pod corev1.PodSpec) corev1.Container {
 // migrateFLUO is `kubectl upgrade migrate fluo` with its arguments.
 type migrateFLUO struct {
 	migration
+
+	settings migrate.FLUO
+	agents   *appsv1.DaemonSet
 	// toHold are Nodes that a person has paused, and that have no hold yet.
 	toHold []string
 }
@@ -162,11 +174,28 @@ node. --undo goes back. Both can be interrupted and run again.`,
   kubectl upgrade migrate fluo --undo`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return m.run(cmd.Context()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, m) },
 	}
 	m.addTo(cmd)
 	cmd.Flags().StringVar(&m.schedule, "schedule", "fluo", "Name of the MaintenanceSchedule.")
 	return cmd
+}
+
+func (m *migrateFLUO) validate() error { return m.migration.validate() }
+
+func (m *migrateFLUO) complete(cmd *cobra.Command) (err error) {
+	m.settings = migrate.FLUO{ScheduleName: m.schedule, Now: m.now()}
+	m.agents, err = m.read(cmd.Context(), &m.settings)
+	return err
+}
+
+func (m *migrateFLUO) run(ctx context.Context) error {
+	return m.conclude(ctx, migrate.FromFLUO(m.settings), func(kube kubernetes.Interface) (migrate.Other, error) {
+		if m.apply && len(m.toHold) > 0 {
+			return migrate.Other{}, fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s", strings.Join(m.toHold, " "), v1alpha1.HoldLabel, migrate.FLUOPaused)
+		}
+		return migrate.FLUODaemonSet(kube, m.agents.Namespace, m.agents.Name), nil
+	})
 }
 
 // fluoImage is part of the name of FLUO's image.
@@ -178,24 +207,6 @@ func fluoContainer(pod corev1.PodSpec) (corev1.Container, bool) {
 		return corev1.Container{}, false
 	}
 	return pod.Containers[i], true
-}
-
-func (m *migrateFLUO) run(ctx context.Context) error {
-	if err := m.check(); err != nil {
-		return err
-	}
-	in := migrate.FLUO{ScheduleName: m.schedule, Now: m.now()}
-	d, err := m.read(ctx, &in)
-	if err != nil {
-		return err
-	}
-	result := migrate.FromFLUO(in)
-	return m.conclude(ctx, result, func(kube kubernetes.Interface) (migrate.Other, error) {
-		if m.apply && len(m.toHold) > 0 {
-			return migrate.Other{}, fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s", strings.Join(m.toHold, " "), v1alpha1.HoldLabel, migrate.FLUOPaused)
-		}
-		return migrate.FLUODaemonSet(kube, d.Namespace, d.Name), nil
-	})
 }
 
 // read reads FLUO from the file or from the cluster. It returns the DaemonSet of its agents.
@@ -267,8 +278,15 @@ func (m *migrateFLUO) readCluster(ctx context.Context, in *migrate.FLUO) (object
 	return objects, containers, nil
 }
 
+// migrateTimer is `kubectl upgrade migrate timer` with its arguments.
+type migrateTimer struct {
+	migration
+
+	reader *reader
+}
+
 func newMigrateTimer(p *program) *cobra.Command {
-	m := &migration{program: p}
+	m := &migrateTimer{migration: migration{program: p}}
 	cmd := &cobra.Command{
 		Use:   "timer",
 		Short: "What changes for nodes that update by the sysupdate timer",
@@ -280,19 +298,23 @@ managed; without agents, nothing is known of the nodes.`,
   kubectl upgrade migrate timer -o yaml`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return m.timer(cmd.Context()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, m) },
 	}
 	m.output.addTo(cmd)
 	return cmd
 }
 
-func (m *migration) timer(ctx context.Context) error {
-	reader, err := m.reader()
-	if err != nil {
-		return err
-	}
+// validate refuses nothing: it changes nothing, and has no flag but -o.
+func (m *migrateTimer) validate() error { return nil }
+
+func (m *migrateTimer) complete(*cobra.Command) (err error) {
+	m.reader, err = m.program.reader()
+	return err
+}
+
+func (m *migrateTimer) run(ctx context.Context) error {
 	var in migrate.Timer
-	nodes, err := reader.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := m.reader.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return explain("reading Nodes", err)
 	}
@@ -301,13 +323,13 @@ func (m *migration) timer(ctx context.Context) error {
 			in.Nodes = append(in.Nodes, n.Name)
 		}
 	}
-	switch list, err := reader.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{}); {
+	switch list, err := m.reader.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{}); {
 	case err == nil:
 		in.NodeUpgrades = list.Items
 	case !apierrors.IsNotFound(err): // without the kind, no agent has reported
 		return explain("reading NodeUpgrades", err)
 	}
-	switch list, err := reader.kinds.NodeInventories.List(ctx, metav1.ListOptions{}); {
+	switch list, err := m.reader.kinds.NodeInventories.List(ctx, metav1.ListOptions{}); {
 	case err == nil:
 		in.Inventories = list.Items
 	case !apierrors.IsNotFound(err):

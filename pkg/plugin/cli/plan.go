@@ -28,10 +28,14 @@ type planCommand struct {
 	filter               nodeFilter
 	version              string // empty: the upgrades that exist
 	snapshotFile, saveTo string
-	at, timeZone         string
+	atText, timeZone     string
 	files                []string // with schedules
 	exitCode             bool
-	unchecked            string // why there are no findings; empty: the checks were made
+
+	zone      *time.Location
+	at        time.Time                      // zero: when the snapshot was taken
+	schedules []v1alpha1.MaintenanceSchedule // of the files
+	unchecked string                         // why there are no findings; empty: the checks were made
 }
 
 func newPlan(p *program) *cobra.Command {
@@ -68,7 +72,7 @@ machine, at the address in the UpgradePolicy.`,
 			if len(args) == 1 {
 				n.version = args[0]
 			}
-			return n.run(cmd.Context())
+			return inOrder(cmd, n)
 		},
 	}
 	n.output.addTo(cmd)
@@ -76,28 +80,52 @@ machine, at the address in the UpgradePolicy.`,
 	flags := cmd.Flags()
 	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
 	flags.StringVar(&n.saveTo, "save-snapshot", "", "Also save the state of the cluster to this file; - writes it to standard output instead of the plan.")
-	flags.StringVar(&n.at, "at", "", "Plan for this time: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
+	flags.StringVar(&n.atText, "at", "", "Plan for this time: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&n.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringSliceVarP(&n.files, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
 	flags.BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 if there is something to do.")
 	return cmd
 }
 
-func (n *planCommand) run(ctx context.Context) error {
-	flags, err := n.readFlags()
-	if err != nil {
+func (n *planCommand) validate() error {
+	if n.snapshotFile != "" && n.saveTo != "" {
+		return errors.New("--snapshot and --save-snapshot cannot be combined")
+	}
+	if slices.ContainsFunc(n.files, func(file string) bool { return isSameFile(file, n.saveTo) }) {
+		return fmt.Errorf("--save-snapshot=%s: it is a file that -f reads; name another file", n.saveTo)
+	}
+	if err := n.filter.read(); err != nil || n.version == "" {
 		return err
 	}
-	n.warnOf(flags.schedules, n.now())
+	return request.CheckVersion(n.version)
+}
+
+func (n *planCommand) complete(*cobra.Command) (err error) {
+	if n.zone, err = zone(n.timeZone); err != nil {
+		return err
+	}
+	if n.atText != "" {
+		if n.at, err = parseTime("at", n.atText, n.zone); err != nil {
+			return err
+		}
+	}
+	if len(n.files) > 0 {
+		n.schedules, err = n.schedulesIn(n.files)
+	}
+	return err
+}
+
+func (n *planCommand) run(ctx context.Context) error {
+	n.warnOf(n.schedules, n.now())
 	shot, err := n.read(ctx)
 	if err != nil {
 		return err
 	}
-	at := cmp.Or(flags.at, shot.TakenAt)
+	at := cmp.Or(n.at, shot.TakenAt)
 	saved := shot
 	saved.Schedules = slices.Clone(shot.Schedules)
 	n.supposeManaged(&shot.Snapshot)
-	if err := n.suppose(&shot.Snapshot, flags.schedules, at); err != nil {
+	if err := n.suppose(&shot.Snapshot, at); err != nil {
 		return err
 	}
 	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
@@ -113,7 +141,7 @@ func (n *planCommand) run(ctx context.Context) error {
 	if n.saveTo != "" && n.streamAt(n.saveTo) == n.Out {
 		return n.code(decided) // the snapshot is the output
 	}
-	if err := n.show(shot.Snapshot, decided, at, flags.zone); err != nil {
+	if err := n.show(shot.Snapshot, decided, at); err != nil {
 		return err
 	}
 	return n.code(decided)
@@ -159,11 +187,11 @@ func (p *program) supposeManaged(s *fleet.Snapshot) {
 }
 
 // suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.
-func (n *planCommand) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedule, at time.Time) error {
+func (n *planCommand) suppose(s *fleet.Snapshot, at time.Time) error {
 	s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
-		return slices.ContainsFunc(more, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
+		return slices.ContainsFunc(n.schedules, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
 	})
-	s.Schedules = append(s.Schedules, more...)
+	s.Schedules = append(s.Schedules, n.schedules...)
 	if n.version == "" {
 		return nil
 	}
@@ -176,7 +204,7 @@ func (n *planCommand) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSche
 }
 
 // show writes the plan in the format that was chosen.
-func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
+func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time) error {
 	shown := n.shown(s)
 	only := decided
 	only.Nodes = slices.DeleteFunc(slices.Clone(decided.Nodes), func(node plan.NodePlan) bool { return !shown(node.Name) })
@@ -190,7 +218,7 @@ func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in
 		return n.print(n.program, inUTC(only))
 	}
 	options := n.drawing()
-	options.Now, options.Zone, options.Wide, options.Unchecked = at, in, n.format() == "wide", n.unchecked
+	options.Now, options.Zone, options.Wide, options.Unchecked = at, n.zone, n.format() == "wide", n.unchecked
 	if n.filter.selector != nil {
 		options.Selector, options.Shows = n.filter.text, shown
 	}
@@ -224,43 +252,6 @@ func inUTC(decided plan.Plan) plan.Plan {
 		n.Until, n.PredictedStart, n.PredictedEnd = fleet.UTC(n.Until), fleet.UTC(n.PredictedStart), fleet.UTC(n.PredictedEnd)
 	}
 	return decided
-}
-
-// planFlags are the values of the flags.
-type planFlags struct {
-	zone      *time.Location
-	at        time.Time // zero: when the snapshot was taken
-	schedules []v1alpha1.MaintenanceSchedule
-}
-
-// readFlags checks the arguments, and returns the values of the flags.
-func (n *planCommand) readFlags() (f planFlags, err error) {
-	if n.snapshotFile != "" && n.saveTo != "" {
-		return f, errors.New("--snapshot and --save-snapshot cannot be combined")
-	}
-	if slices.ContainsFunc(n.files, func(file string) bool { return isSameFile(file, n.saveTo) }) {
-		return f, fmt.Errorf("--save-snapshot=%s: it is a file that -f reads; name another file", n.saveTo)
-	}
-	if err := n.filter.read(); err != nil {
-		return f, err
-	}
-	if n.version != "" {
-		if err := request.CheckVersion(n.version); err != nil {
-			return f, err
-		}
-	}
-	if f.zone, err = zone(n.timeZone); err != nil {
-		return f, err
-	}
-	if n.at != "" {
-		if f.at, err = parseTime("at", n.at, f.zone); err != nil {
-			return f, err
-		}
-	}
-	if len(n.files) > 0 {
-		f.schedules, err = n.schedulesIn(n.files)
-	}
-	return f, err
 }
 
 // checksTimeout is how long reading the cluster for the checks may take.

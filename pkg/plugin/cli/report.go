@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,12 +70,12 @@ now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-sna
 		ValidArgsFunction: p.complete(reportable),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.pastName = pastNameIn(args)
-			return r.run(cmd.Context())
+			return inOrder(cmd, r)
 		},
 	}
 	r.formats = []string{formatHTML, formatMarkdown, "json", "yaml"}
 	r.output.addTo(cmd)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return cmp.Or(r.checkTemplate(), r.check()) }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return r.checkTemplate() }
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, custom-columns=…, go-template=… and kubectl's others."
 	flags.StringVar(&r.file, "output-file", "", "Write the report to this file, or standard output (-).")
@@ -87,34 +86,40 @@ now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-sna
 	return cmd
 }
 
-// reportable returns the upgrades that there are reports of.
-func reportable(ctx context.Context, reader *reader) (names []string, err error) {
-	upgrades, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
+// validate refuses flags that cannot be combined. Without -o, the name of the file says the format.
+func (r *reporting) validate() (err error) {
+	if r.format() == "" {
+		if *r.flags.OutputFormat, err = formatOf(r.file); err != nil {
+			return err
+		}
 	}
-	records, err := reader.records(ctx)
-	return namesOf(fleet.Snapshot{Upgrades: upgrades.Items, Records: records}), err
+	switch {
+	case r.follows && r.file == "":
+		return errors.New("--follow rewrites a file: add --output-file FILE")
+	case r.follows && !r.isRewritable(r.file):
+		return fmt.Errorf("--follow rewrites a file, and %s is none that can be rewritten: leave out --follow, or name another file", r.file)
+	case r.follows && r.snapshotFile != "":
+		return errors.New("--snapshot does not change: leave out --follow, or --snapshot")
+	case isSameFile(r.snapshotFile, r.file):
+		return fmt.Errorf("--output-file=%s: it is the snapshot that --snapshot reads; name another file", r.file)
+	case r.timeout.limit > 0 && !r.follows:
+		return errors.New("--timeout limits --follow: add --follow")
+	case r.format() == "wide" || r.format() == "name":
+		return fmt.Errorf("-o %s: a report has no such format; use html, markdown, json, yaml, jsonpath=…, custom-columns=… or go-template=…", r.format())
+	case r.drawnByUs():
+		return nil
+	}
+	if err := r.output.check(); err != nil {
+		if near := request.Nearest(r.format(), []string{formatHTML, formatMarkdown}); near != "" {
+			return fmt.Errorf("-o %s: there is no such format; did you mean %s?", r.format(), near)
+		}
+		return errors.New(strings.Replace(err.Error(), "use wide, json, yaml, name,", "use html, markdown, json, yaml,", 1))
+	}
+	return nil
 }
 
-// namesOf returns the names of the upgrades, and of those that left only records.
-func namesOf(s fleet.Snapshot) (names []string) {
-	for _, u := range s.Upgrades {
-		names = append(names, u.Name)
-	}
-	for _, one := range s.Records {
-		names = append(names, one.Upgrade.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// choose sets the name where the arguments have none, or that of a record.
-func (r *reporting) choose(s fleet.Snapshot) (err error) {
-	if err := r.resolve(s.Records); err != nil || r.name != "" {
-		return err
-	}
-	r.name, err = onlyName(namesOf(s), "report")
+func (r *reporting) complete(*cobra.Command) (err error) {
+	r.zone, err = zone(r.timeZone)
 	return err
 }
 
@@ -149,6 +154,37 @@ func (r *reporting) run(ctx context.Context) error {
 	return r.follow(ctx, reader, s)
 }
 
+// reportable returns the upgrades that there are reports of.
+func reportable(ctx context.Context, reader *reader) (names []string, err error) {
+	upgrades, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	records, err := reader.records(ctx)
+	return namesOf(fleet.Snapshot{Upgrades: upgrades.Items, Records: records}), err
+}
+
+// namesOf returns the names of the upgrades, and of those that left only records.
+func namesOf(s fleet.Snapshot) (names []string) {
+	for _, u := range s.Upgrades {
+		names = append(names, u.Name)
+	}
+	for _, one := range s.Records {
+		names = append(names, one.Upgrade.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// choose sets the name where the arguments have none, or that of a record.
+func (r *reporting) choose(s fleet.Snapshot) (err error) {
+	if err := r.resolve(s.Records); err != nil || r.name != "" {
+		return err
+	}
+	r.name, err = onlyName(namesOf(s), "report")
+	return err
+}
+
 // write writes the report of what the snapshot says.
 func (r *reporting) write(s fleet.Snapshot, at time.Time) error {
 	made, err := report.New(s, r.name, at)
@@ -179,44 +215,6 @@ func (r *reporting) draw(made *report.Report) ([]byte, error) {
 	p.Out = safe{out: &text}
 	err := r.print(&p, made)
 	return text.Bytes(), err
-}
-
-// check reads the flags, and refuses those that cannot be combined.
-func (r *reporting) check() (err error) {
-	if r.format() == "" {
-		if *r.flags.OutputFormat, err = formatOf(r.file); err != nil {
-			return err
-		}
-	}
-	if err := r.timeout.read(); err != nil {
-		return err
-	}
-	if r.zone, err = zone(r.timeZone); err != nil {
-		return err
-	}
-	switch {
-	case r.follows && r.file == "":
-		return errors.New("--follow rewrites a file: add --output-file FILE")
-	case r.follows && !r.isRewritable(r.file):
-		return fmt.Errorf("--follow rewrites a file, and %s is none that can be rewritten: leave out --follow, or name another file", r.file)
-	case r.follows && r.snapshotFile != "":
-		return errors.New("--snapshot does not change: leave out --follow, or --snapshot")
-	case isSameFile(r.snapshotFile, r.file):
-		return fmt.Errorf("--output-file=%s: it is the snapshot that --snapshot reads; name another file", r.file)
-	case r.timeout.limit > 0 && !r.follows:
-		return errors.New("--timeout limits --follow: add --follow")
-	case r.format() == "wide" || r.format() == "name":
-		return fmt.Errorf("-o %s: a report has no such format; use html, markdown, json, yaml, jsonpath=…, custom-columns=… or go-template=…", r.format())
-	case r.drawnByUs():
-		return nil
-	}
-	if err := r.output.check(); err != nil {
-		if near := request.Nearest(r.format(), []string{formatHTML, formatMarkdown}); near != "" {
-			return fmt.Errorf("-o %s: there is no such format; did you mean %s?", r.format(), near)
-		}
-		return errors.New(strings.Replace(err.Error(), "use wide, json, yaml, name,", "use html, markdown, json, yaml,", 1))
-	}
-	return nil
 }
 
 // formatOf returns the format that a file's name ends with. A name without an ending, such as

@@ -57,7 +57,7 @@ Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 				a.request.Back.Nodes = append(a.request.Back.Nodes, nodeResource.in([]string{arg}))
 			}
 			a.noteGiven(cmd, to)
-			return a.run(cmd.Context())
+			return inOrder(cmd, a)
 		},
 	}
 	a.output.addTo(cmd)

@@ -27,6 +27,8 @@ type windows struct {
 	from, until, timeZone, kind, node string
 	labels                            map[string]string
 	count                             int
+
+	query query
 }
 
 // defaultCount is how many openings are shown without --until and --count.
@@ -50,7 +52,7 @@ the windows of particular nodes.`,
   kubectl upgrade windows -o jsonpath='{.items[0].start}'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context(), cmd.Flags().Changed("count")) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, w) },
 	}
 	w.addTo(cmd)
 	flags := cmd.Flags()
@@ -66,24 +68,77 @@ the windows of particular nodes.`,
 	return cmd
 }
 
-func (w *windows) run(ctx context.Context, counted bool) error {
-	q, err := w.query(counted)
-	if err != nil {
+func (w *windows) validate() (err error) {
+	if _, err := labels.ValidatedSelectorFromSet(w.labels); err != nil {
+		return fmt.Errorf("--labels: %w", err)
+	}
+	switch {
+	case w.count < 1:
+		return fmt.Errorf("--count=%d: must be 1 or more", w.count)
+	case w.node != "" && (len(w.files) > 0 || len(w.labels) > 0):
+		return errors.New("--node asks the cluster for its labels: leave out -f and --labels, or --node")
+	case w.node == "":
+		return nil
+	}
+	if w.node, err = nodeResource.name(w.node); err != nil {
+		return fmt.Errorf("--node: %w", err)
+	}
+	return nil
+}
+
+// query is what the flags of `kubectl upgrade windows` ask for.
+type query struct {
+	schedules   []v1alpha1.MaintenanceSchedule
+	labels      map[string]string
+	kind        v1alpha1.UpgradeType
+	from, until time.Time // until is zero where there is no limit
+	count       int       // 0: no limit
+	zone        *time.Location
+}
+
+// complete fills the query.
+func (w *windows) complete(cmd *cobra.Command) (err error) {
+	q := &w.query
+	q.from, q.labels, q.count = w.now(), w.labels, w.count
+	if q.zone, err = zone(w.timeZone); err != nil {
 		return err
 	}
-	if w.node != "" {
-		if w.node, err = nodeResource.name(w.node); err != nil {
-			return fmt.Errorf("--node: %w", err)
+	if w.from != "" {
+		if q.from, err = parseTime("from", w.from, q.zone); err != nil {
+			return err
 		}
 	}
-	if err := w.read(ctx, &q); err != nil {
+	if w.until != "" {
+		if q.until, err = parseTime("until", w.until, q.zone); err != nil {
+			return err
+		}
+		if !q.until.After(q.from) {
+			return fmt.Errorf("--until=%q: must be later than --from", w.until)
+		}
+		if !cmd.Flags().Changed("count") {
+			q.count = 0
+		}
+	}
+	if w.kind != "" {
+		kinds, err := upgradeTypes("type", []string{w.kind})
+		if err != nil {
+			return err
+		}
+		q.kind = kinds[0]
+	}
+	return nil
+}
+
+func (w *windows) run(ctx context.Context) error {
+	q := &w.query
+	if err := w.read(ctx, q); err != nil {
 		return err
 	}
 	openings, err := q.openings()
 	if err != nil {
 		return err
 	}
-	w.warn(q)
+	w.warn(*q)
 	if !w.forPeople() {
 		return w.print(w.program, view.NewWindowList(openings))
 	}
@@ -136,56 +191,6 @@ func (w *windows) warn(q query) {
 	if len(others) > 0 && len(q.labels) == 0 {
 		fmt.Fprintf(w.ErrOut, "Not shown, because they have a nodeSelector: %s; see --node and --labels.\n", strings.Join(others, ", "))
 	}
-}
-
-// query is what the flags of `kubectl upgrade windows` ask for.
-type query struct {
-	schedules   []v1alpha1.MaintenanceSchedule
-	labels      map[string]string
-	kind        v1alpha1.UpgradeType
-	from, until time.Time // until is zero where there is no limit
-	count       int       // 0: no limit
-	zone        *time.Location
-}
-
-// query reads the flags. counted reports whether --count was given.
-func (w *windows) query(counted bool) (q query, err error) {
-	q.from, q.labels, q.count = w.now(), w.labels, w.count
-	if q.zone, err = zone(w.timeZone); err != nil {
-		return q, err
-	}
-	if w.from != "" {
-		if q.from, err = parseTime("from", w.from, q.zone); err != nil {
-			return q, err
-		}
-	}
-	if w.until != "" {
-		if q.until, err = parseTime("until", w.until, q.zone); err != nil {
-			return q, err
-		}
-		if !counted {
-			q.count = 0
-		}
-	}
-	if w.kind != "" {
-		kinds, err := upgradeTypes("type", []string{w.kind})
-		if err != nil {
-			return q, err
-		}
-		q.kind = kinds[0]
-	}
-	if _, err := labels.ValidatedSelectorFromSet(w.labels); err != nil {
-		return q, fmt.Errorf("--labels: %w", err)
-	}
-	switch {
-	case counted && w.count < 1:
-		return q, fmt.Errorf("--count=%d: must be 1 or more", w.count)
-	case w.until != "" && !q.until.After(q.from):
-		return q, fmt.Errorf("--until=%q: must be later than --from", w.until)
-	case w.node != "" && (len(w.files) > 0 || len(w.labels) > 0):
-		return q, errors.New("--node asks the cluster for its labels: leave out -f and --labels, or --node")
-	}
-	return q, nil
 }
 
 // openings returns those that begin before until, at most count. As it is not known how

@@ -115,7 +115,7 @@ func checkPage(t *testing.T, file string, want func(page string) string) {
 
 func reasonsPage() string {
 	var page strings.Builder
-	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/cluster/plan -update`. -->\n\n" +
+	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasons.go by `go test ./pkg/cluster/plan -update`. -->\n\n" +
 		"A node or an upgrade that waits says why, with one of these codes: in conditions, events, metrics, `status`\n" +
 		"and `plan`. Where the table does not say how the wait ends, the node or upgrade goes on, or retries, as soon as the\n" +
 		"reason's sentence is no longer true. The coordinator writes its reason for a node once the reason has lasted two seconds.\n" +

@@ -3,6 +3,6 @@
 // runs a verb as a unit of the node; the program node-agent, which runs there, has the
 // function of each verb.
 //
-// To add a verb: its name here, its row in Table, its arguments in args.go, its entry in entries.go,
-// and its function in the table of cmd/node-agent. It is pure.
+// To add a verb: its name, arguments and entry in entries.go, its row in Table, and its function in the
+// table of cmd/node-agent. It is pure.
 package verb

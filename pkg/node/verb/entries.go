@@ -9,6 +9,25 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
+// Verb is one kind of work on the node.
+type Verb string
+
+// The verbs.
+const (
+	Facts    Verb = "facts"
+	Disarm   Verb = "disarm"
+	Stage    Verb = "stage"
+	Pull     Verb = "pull"
+	Snapshot Verb = "snapshot"
+	Kubeadm  Verb = "kubeadm"
+	Activate Verb = "activate"
+	Restart  Verb = "restart"
+	Confirm  Verb = "confirm"
+	Etcd     Verb = "etcd"
+
+	Uninstall Verb = "uninstall"
+)
+
 var facts = Entry{
 	Verb:    Facts,
 	Help:    "show what is installed, merged and active",
@@ -25,6 +44,19 @@ var disarm = Entry{
 	ChangesFacts: true,
 	Policy:       PolicyManages,
 	NeedsNoState: true,
+}
+
+// StageArgs are the arguments of Stage.
+type StageArgs struct {
+	// Version such as v1.34.4.
+	Version string `json:"version"`
+	// URL of the image file; the index SHA256SUMS is in the same folder.
+	URL string `json:"url"`
+	// SHA256 of the file in lower-case hex, as fixed at the trigger.
+	SHA256 string `json:"sha256"`
+	// Keyring has the armored OpenPGP public keys that may sign the index. Empty
+	// means that no signature is needed.
+	Keyring string `json:"keyring,omitempty"`
 }
 
 var stage = Entry{
@@ -45,6 +77,17 @@ func stageArgs(o Input) (StageArgs, error) {
 		return StageArgs{}, err
 	}
 	return StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: o.Keyring}, nil
+}
+
+// PullArgs are the arguments of Pull.
+type PullArgs struct {
+	// Version such as v1.35.4.
+	Version string `json:"version"`
+	// SHA256 of the image that kubeadm comes from.
+	SHA256 string `json:"sha256"`
+	// ClusterConfiguration is the one in the ConfigMap kubeadm-config. It names the
+	// image registry.
+	ClusterConfiguration string `json:"clusterConfiguration"`
 }
 
 var pull = Entry{
@@ -68,6 +111,26 @@ func pullArgs(o Input) (PullArgs, error) {
 	return PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
 }
 
+// SnapshotArgs are the arguments of Snapshot.
+type SnapshotArgs struct {
+	// Upgrade is the name of the ClusterUpgrade that the snapshot is for.
+	Upgrade string `json:"upgrade"`
+}
+
+// SnapshotOutput is the output of Snapshot.
+type SnapshotOutput struct {
+	// Path on the node, in host.SnapshotsDir.
+	Path string `json:"path"`
+	// SHA256 of the file, as sha256sum prints it.
+	SHA256  string    `json:"sha256"`
+	Bytes   int64     `json:"bytes"`
+	TakenAt time.Time `json:"takenAt"`
+	// EtcdVersion is the version of the member, such as 3.6.5.
+	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// Removed are older snapshots that were removed.
+	Removed []string `json:"removed,omitempty"`
+}
+
 var snapshot = Entry{
 	Verb: Snapshot,
 	Help: "take a snapshot of etcd, and verify it",
@@ -89,6 +152,15 @@ func snapshotArgs(o Input) (SnapshotArgs, error) {
 // cores; kubeadm itself waits up to 5 minutes for each component.
 const kubeadmTimeout = 40 * time.Minute
 
+// KubeadmArgs are the arguments of Kubeadm.
+type KubeadmArgs struct {
+	// Version such as v1.34.4.
+	Version string                  `json:"version"`
+	Command v1alpha1.KubeadmCommand `json:"command"`
+	// SHA256 of the image that kubeadm comes from.
+	SHA256 string `json:"sha256"`
+}
+
 var kubeadmUpgrade = Entry{
 	Verb:         Kubeadm,
 	Help:         "run kubeadm upgrade from the staged image",
@@ -103,6 +175,24 @@ var kubeadmUpgrade = Entry{
 func kubeadmArgs(o Input) (KubeadmArgs, error) {
 	image, err := o.image()
 	return KubeadmArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
+}
+
+// ActivateArgs are the arguments of Activate.
+type ActivateArgs struct {
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"`
+	// Upgrade is the UID of the ClusterUpgrade.
+	Upgrade string `json:"upgrade"`
+	// Method is how the image will be merged.
+	Method v1alpha1.Method `json:"method"`
+	// SoftReboots is how many soft reboots there were in this boot.
+	SoftReboots int32 `json:"softReboots,omitempty"`
+	// Back reports whether the node is taken back to a former version: then it gets the kubelet's
+	// files with which it ran that, if they were kept.
+	Back bool `json:"back,omitempty"`
+	// GuardWithin is how long the new kubelet may take to become healthy, see package
+	// guard. Zero means sysupdate.DefaultGuardWithin.
+	GuardWithin time.Duration `json:"guardWithin,omitempty"`
 }
 
 var activate = Entry{
@@ -127,6 +217,11 @@ func activateArgs(o Input) (ActivateArgs, error) {
 	return args, err
 }
 
+// RestartArgs are the arguments of Restart.
+type RestartArgs struct {
+	Version string `json:"version"`
+}
+
 var restart = Entry{
 	Verb:         Restart,
 	Help:         "merge the active image now and restart the kubelet",
@@ -149,6 +244,12 @@ var confirm = Entry{
 	Timeout:      time.Minute,
 	Failed:       v1alpha1.ReasonHostUnreachable,
 	ChangesFacts: true,
+}
+
+// EtcdOutput is the output of Etcd.
+type EtcdOutput struct {
+	// Etcd is nil on a node without a member.
+	Etcd *v1alpha1.EtcdFacts `json:"etcd,omitempty"`
 }
 
 var etcdHealth = Entry{

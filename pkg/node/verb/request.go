@@ -14,7 +14,7 @@ type Request struct {
 	// Key identifies what the request is for, such as "v1.34.4@sha256:…". The
 	// Result has the same key: a result with another key belongs to another request.
 	Key string `json:"key"`
-	// Args are the verb's arguments, see args.go.
+	// Args are the verb's arguments, see entries.go.
 	Args json.RawMessage `json:"args,omitempty"`
 	// RequestedAt is the time of the request. Client.Start sets it.
 	RequestedAt time.Time `json:"requestedAt"`
@@ -45,7 +45,7 @@ type Result struct {
 	Message string          `json:"message,omitempty"`
 	// LogTail is the end of what the verb's programs printed, at most 4 KiB.
 	LogTail string `json:"logTail,omitempty"`
-	// Output is the verb's output, see args.go. It may be set even if OK
+	// Output is the verb's output, see entries.go. It may be set even if OK
 	// is false.
 	Output json.RawMessage `json:"output,omitempty"`
 }

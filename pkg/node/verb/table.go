@@ -36,7 +36,7 @@ type Entry struct {
 	WholeNode bool
 	// ControlPlane limits the verb to control-plane nodes.
 	ControlPlane bool
-	// ChangesFacts reports whether the facts may differ after the verb.
+	// ChangesFacts reports whether the facts may differ after the verb. The agent reads its result then.
 	ChangesFacts bool
 	// NeedsNoState reports whether the verb may start although the machine's State
 	// could not be written: all that the next agent needs is in its result.

@@ -35,7 +35,7 @@ func TestEntriesAreComplete(t *testing.T) {
 // names returns the constants of package verb.
 func names(t *testing.T) []Verb {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "verb.go", nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "entries.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +44,9 @@ func names(t *testing.T) []Verb {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok {
 			return true
+		}
+		if of, typed := spec.Type.(*ast.Ident); !typed || of.Name != "Verb" {
+			return false
 		}
 		for _, value := range spec.Values {
 			name, err := strconv.Unquote(value.(*ast.BasicLit).Value)

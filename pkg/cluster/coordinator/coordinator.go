@@ -245,7 +245,13 @@ func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, ag
 	}
 	policy, err := c.ensurePolicy(ctx, s)
 	if err == nil {
-		c.observe(ctx, &s, policy, now)
+		s.Source = c.offers.follow(policy)
+		s.Policy = observePolicy(policy, s, c.failing, now)
+		noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
+		var unread error
+		if s.HookJobs, unread = c.hooks.Read(ctx, policy, now); unread != nil {
+			c.log.Error("the Jobs of hooks cannot be read", "error", unread)
+		}
 	}
 	gone := c.noteHolders(s, now)
 	p := c.planWithChecks(ctx, s, now)
@@ -255,24 +261,11 @@ func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, ag
 	return decision{now, policy, s, p}, earliest(again, gone, p.Next), err
 }
 
-// observe adds to s what is read by the policy, and the policy with the status that it should have
-// before the plan.
-func (c *Coordinator) observe(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, now time.Time) {
-	s.Source = c.offers.follow(policy)
-	s.Policy = observePolicy(policy, *s, c.failing, now)
-	noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
-	var err error
-	if s.HookJobs, err = c.hooks.Read(ctx, policy, now); err != nil {
-		c.log.Error("the Jobs of hooks cannot be read", "error", err)
-	}
-}
-
 // notePlan adds what follows from the plan to the policy's status, and has gates asked, notices sent
 // and alerts silenced. It returns when another plan is due for that.
 func (c *Coordinator) notePlan(s *fleet.Snapshot, p *plan.Plan, stored *v1alpha1.UpgradePolicy, now time.Time) (again *time.Time) {
-	status := &s.Policy.Status
-	status.Ran, status.TakenBack = p.Ran, p.TakenBack
-	status.HookTurns, status.LastHookTurn = p.HookTurns, p.LastHookTurn
+	s.Policy.Status.Ran, s.Policy.Status.TakenBack = p.Ran, p.TakenBack
+	s.Policy.Status.HookTurns, s.Policy.Status.LastHookTurn = p.HookTurns, p.LastHookTurn
 	noteAutomatic(s.Policy, p.AutomaticHold, now)
 	c.gates.Follow(p.AskGates, stored.Status.Gates)
 	again = c.noteNotices(s, p, now)
@@ -298,8 +291,8 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 // writePlan is the stage that writes the plan. What is not written yet, only because it may change
 // again, is due later.
 func (c *Coordinator) writePlan(ctx context.Context, d decision) (again *time.Time, err error) {
-	c.progress.begin(d.now)
-	c.behind.begin(d.now)
+	c.progress.now, c.progress.due = d.now, nil
+	c.behind.now, c.behind.due = d.now, nil
 	err = c.carryOut(ctx, &d.snapshot, d.policy, d.plan)
 	if c.reasons.takeLater() {
 		again = ptr.To(d.now.Add(time.Second))

@@ -96,9 +96,6 @@ type progress struct {
 	due     *time.Time // nil: none waits
 }
 
-// begin begins with the statuses of a plan.
-func (p *progress) begin(now time.Time) { p.now, p.due = now, nil }
-
 // waits reports whether the status of that object is written later. onlyProgress says that nothing else
 // differs.
 func (p *progress) waits(uid string, onlyProgress bool) bool {

@@ -100,16 +100,15 @@ func (d *diagnosis) run(ctx context.Context) error {
 
 // examination reads the facts of `kubectl upgrade doctor`.
 type examination struct {
-	*program
-	ctx    context.Context
-	reader *reader
-	facts  doctor.Facts
+	*diagnosis
+	ctx   context.Context
+	facts doctor.Facts
 }
 
 // facts reads what the user may read. It returns an error only if the API server does not
 // answer, or if Nodes cannot be read.
 func (d *diagnosis) facts(ctx context.Context) (doctor.Facts, error) {
-	e := &examination{program: d.program, ctx: ctx, reader: d.reader, facts: doctor.Facts{Now: d.now(), Plugin: d.version}}
+	e := &examination{diagnosis: d, ctx: ctx, facts: doctor.Facts{Now: d.now(), Plugin: d.version}}
 	if err := e.readServer(); err != nil {
 		return e.facts, explain("reading the version of the API server", err)
 	}

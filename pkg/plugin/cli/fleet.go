@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -192,16 +194,18 @@ func (f *fleetCommand) completeStages(*cobra.Command, []string, string) ([]strin
 // unanswered is the error where not all clusters answered.
 type unanswered struct{ error }
 
-// outcomeOf returns the error for clusters of which not all answered.
-func outcomeOf(rows []clusters.Row) error {
+// outcomeOf returns the error for clusters of which not all answered. answer says of a row whether it counts,
+// and whether the cluster is silent.
+func outcomeOf[R any](rows []R, answer func(R) (named string, counts, silent bool)) error {
 	var silent []string
 	asked := 0
 	for _, r := range rows {
-		if !r.Counts() {
-			continue
+		named, counts, none := answer(r)
+		if counts {
+			asked++
 		}
-		if asked++; r.State == clusters.StateSilent {
-			silent = append(silent, r.Context)
+		if counts && none {
+			silent = append(silent, named)
 		}
 	}
 	if len(silent) == 0 {
@@ -210,7 +214,32 @@ func outcomeOf(rows []clusters.Row) error {
 	return unansweredOf(silent, asked)
 }
 
+// answerOfRow is what outcomeOf asks of a row of `kubectl upgrade fleet status`.
+func answerOfRow(r clusters.Row) (named string, counts, silent bool) {
+	return r.Context, r.Counts(), r.State == clusters.StateSilent
+}
+
 // unansweredOf returns the error that these of the clusters that were asked did not answer.
 func unansweredOf(silent []string, asked int) error {
 	return unanswered{fmt.Errorf("%d of %s did not answer: %s", len(silent), clusters.Count(asked), view.Few(silent))}
+}
+
+// row is a row of a cluster.
+type row interface{ Name() string }
+
+// showRows writes what is shown of the clusters in the format that was chosen: their contexts, data, or a table.
+func showRows[R row, S any](f *fleetCommand, o *output, rows []R, shown S, table func(S, render.Options) string) error {
+	switch {
+	case o.format() == "name":
+		for _, r := range rows {
+			fmt.Fprintln(f.Out, r.Name())
+		}
+		return nil
+	case !o.forPeople():
+		return o.print(f.program, shown)
+	}
+	options := f.drawing()
+	options.Wide = o.format() == "wide"
+	_, err := io.WriteString(f.drawn, table(shown, options))
+	return err
 }

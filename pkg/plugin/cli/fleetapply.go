@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -170,10 +169,7 @@ func (a *fleetApply) show(plans clusters.Plans) error {
 	if !a.apply.forPeople() {
 		return nil
 	}
-	options := a.drawing()
-	options.Wide = a.apply.format() == "wide"
-	_, err := io.WriteString(a.drawn, render.ClusterPlans(plans, options))
-	return err
+	return showRows(&a.fleetCommand, &a.apply.output, plans.Items, plans, render.ClusterPlans)
 }
 
 // confirm asks once for all clusters, unless nothing would be created.

@@ -68,7 +68,7 @@ func (s *fleetStatus) follow(ctx context.Context, all []clusters.Cluster, upgrad
 			return err
 		}
 		if ended {
-			return errors.Join(err, outcomeOf(rows))
+			return errors.Join(err, outcomeOf(rows, answerOfRow))
 		}
 		select {
 		case <-ctx.Done():

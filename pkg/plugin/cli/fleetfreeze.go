@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -180,19 +179,9 @@ func (f *fleetFreeze) confirm(ctx context.Context, m member, name string, row *c
 
 // show writes what has been reached, in the format that was chosen.
 func (f *fleetCommand) show(o *output, result clusters.Freezes, d dryRun) error {
-	switch {
-	case o.format() == "name":
-		for _, r := range result.Items {
-			fmt.Fprintln(f.Out, r.Context)
-		}
-		return nil
-	case !o.forPeople():
-		return o.print(f.program, result)
-	}
-	options := f.drawing()
-	options.Wide = o.format() == "wide"
-	_, err := io.WriteString(f.drawn, render.ClusterFreezes(result, d.String(), options))
-	return err
+	return showRows(f, o, result.Items, result, func(result clusters.Freezes, options render.Options) string {
+		return render.ClusterFreezes(result, d.String(), options)
+	})
 }
 
 // outcome says, where not every cluster is frozen, which are, and how to repeat and to undo that.

@@ -95,7 +95,7 @@ func (n *fleetPlan) run(cmd *cobra.Command) error {
 		return err
 	}
 	fmt.Fprint(n.ErrOut, strings.Join(n.warnings.lines, ""))
-	if err := n.show(clusters.NewPlans(n.version, rows)); err != nil {
+	if err := showRows(&n.fleetCommand, &n.output, rows, clusters.NewPlans(n.version, rows), render.ClusterPlans); err != nil {
 		return err
 	}
 	return n.outcome(rows)
@@ -134,42 +134,13 @@ func (f *fleetCommand) quiet(m member) (*program, *bytes.Buffer) {
 	return f.in(m.access, io.Discard, &said), &said
 }
 
-// show writes the rows in the format that was chosen.
-func (n *fleetPlan) show(plans clusters.Plans) error {
-	switch {
-	case n.format() == "name":
-		for _, r := range plans.Items {
-			fmt.Fprintln(n.Out, r.Context)
-		}
-		return nil
-	case !n.forPeople():
-		return n.print(n.program, plans)
-	}
-	options := n.drawing()
-	options.Wide = n.format() == "wide"
-	_, err := io.WriteString(n.drawn, render.ClusterPlans(plans, options))
-	return err
-}
-
 // outcome returns what the exit code says.
 func (n *fleetPlan) outcome(rows []clusters.PlanRow) error {
-	var silent []string
-	asked, work := 0, false
-	for _, r := range rows {
-		if r.Repeated {
-			continue
-		}
-		asked++
-		if r.Next == clusters.NextUnknown {
-			silent = append(silent, r.Context)
-		}
-		work = work || r.Next != clusters.NextUnknown && r.Next != clusters.NextNothing
-	}
-	switch {
-	case len(silent) > 0:
-		return unansweredOf(silent, asked)
-	case n.exitCode && work:
+	err := outcomeOf(rows, func(r clusters.PlanRow) (named string, counts, silent bool) {
+		return r.Context, !r.Repeated, r.Next == clusters.NextUnknown
+	})
+	if err == nil && n.exitCode && slices.ContainsFunc(rows, func(r clusters.PlanRow) bool { return !r.Repeated && r.Next != clusters.NextNothing }) {
 		return errWork
 	}
-	return nil
+	return err
 }

@@ -93,7 +93,9 @@ func (r *fleetReport) run(ctx context.Context) error {
 	} else {
 		_, err = r.Out.Write(text)
 	}
-	return errors.Join(err, r.outcome(rows))
+	return errors.Join(err, outcomeOf(rows, func(row clusters.ReportRow) (named string, counts, silent bool) {
+		return row.Context, !row.Repeated, row.Reason != ""
+	}))
 }
 
 // readSince reads --since, which is a TIME or how long ago.
@@ -140,22 +142,4 @@ func (r *fleetReport) draw(made clusters.Report) ([]byte, error) {
 	p.Out = safe{out: &text}
 	err := r.reporting.print(&p, made)
 	return text.Bytes(), err
-}
-
-// outcome returns the error for clusters that are not in the report.
-func (r *fleetReport) outcome(rows []clusters.ReportRow) error {
-	var silent []string
-	asked := 0
-	for _, row := range rows {
-		if row.Repeated {
-			continue
-		}
-		if asked++; row.Reason != "" {
-			silent = append(silent, row.Context)
-		}
-	}
-	if len(silent) == 0 {
-		return nil
-	}
-	return unansweredOf(silent, asked)
 }

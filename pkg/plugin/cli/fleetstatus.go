@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,28 +98,16 @@ func (s *fleetStatus) run(cmd *cobra.Command, named []string) error {
 	if err := s.show(shown, len(named) > 0); err != nil {
 		return err
 	}
-	return outcomeOf(shown.Items)
+	return outcomeOf(shown.Items, answerOfRow)
 }
 
 // show writes the rows in the format that was chosen.
 func (s *fleetStatus) show(shown clusters.Status, full bool) error {
-	switch {
-	case s.format() == "name":
-		for _, r := range shown.Items {
-			fmt.Fprintln(s.Out, r.Context)
-		}
-		return nil
-	case !s.forPeople():
-		return s.print(s.program, shown)
-	}
-	options := s.drawing()
-	options.Wide = s.format() == "wide"
-	text := render.Clusters(shown, options)
+	table := render.Clusters
 	if full {
-		text = s.drawFull(shown, options)
+		table = s.drawFull
 	}
-	_, err := io.WriteString(s.drawn, text)
-	return err
+	return showRows(&s.fleetCommand, &s.output, shown.Items, shown, table)
 }
 
 // drawFull draws each cluster as `kubectl upgrade status` does.

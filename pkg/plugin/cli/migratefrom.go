@@ -70,8 +70,32 @@ func (m *migrateKured) validate() error {
 	return nil
 }
 
+// complete finds kured's DaemonSet, in the file or on the cluster.
 func (m *migrateKured) complete(cmd *cobra.Command) (err error) {
-	m.kured, m.containers, err = m.find(cmd.Context())
+	var all []*appsv1.DaemonSet
+	where := "on this cluster"
+	if m.file != "" {
+		where = "in " + displayName(m.file)
+		objects, err := m.workloadsIn(m.file)
+		if err != nil {
+			return err
+		}
+		all = objects.daemonSets
+	} else {
+		reader, err := m.reader()
+		if err != nil {
+			return err
+		}
+		m.containers.core = reader.kube.CoreV1()
+		if all, err = daemonSetsOf(cmd.Context(), reader.kube); err != nil {
+			return err
+		}
+	}
+	found := rebootmanager.Kured(all, nil)
+	if len(found) == 0 {
+		found = rebootmanager.LikeKured(all) // a manifest may be a part of one, and a person chooses
+	}
+	m.kured, err = m.choose("kured", where, all, found)
 	return err
 }
 
@@ -103,36 +127,6 @@ func kuredBusy(ctx context.Context, kube kubernetes.Interface, kured *appsv1.Dae
 		return "kured holds its lock for " + by, nil
 	}
 	return "", nil
-}
-
-// find returns kured's DaemonSet, from the file or from the cluster.
-func (m *migrateKured) find(ctx context.Context) (*appsv1.DaemonSet, containerReader, error) {
-	var containers containerReader
-	var all []*appsv1.DaemonSet
-	where := "on this cluster"
-	if m.file != "" {
-		where = "in " + displayName(m.file)
-		objects, err := m.workloadsIn(m.file)
-		if err != nil {
-			return nil, containers, err
-		}
-		all = objects.daemonSets
-	} else {
-		reader, err := m.reader()
-		if err != nil {
-			return nil, containers, err
-		}
-		containers.core = reader.kube.CoreV1()
-		if all, err = daemonSetsOf(ctx, reader.kube); err != nil {
-			return nil, containers, err
-		}
-	}
-	found := rebootmanager.Kured(all, nil)
-	if len(found) == 0 {
-		found = rebootmanager.LikeKured(all) // a manifest may be a part of one, and a person chooses
-	}
-	d, err := m.choose("kured", where, all, found)
-	return d, containers, err
 }
 
 // kuredContainer returns the container that runs kured.
@@ -183,10 +177,43 @@ node. --undo goes back. Both can be interrupted and run again.`,
 
 func (m *migrateFLUO) validate() error { return m.migration.validate() }
 
+// complete reads FLUO from the file or from the cluster.
 func (m *migrateFLUO) complete(cmd *cobra.Command) (err error) {
 	m.settings = migrate.FLUO{ScheduleName: m.schedule, Now: m.now()}
-	m.agents, err = m.read(cmd.Context(), &m.settings)
-	return err
+	var containers containerReader
+	var objects workloads
+	ctx, in := cmd.Context(), &m.settings
+	where := "on this cluster"
+	if m.file != "" {
+		where = "in " + displayName(m.file)
+		objects, err = m.workloadsIn(m.file)
+	} else {
+		objects, containers, err = m.readCluster(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	agents := slices.DeleteFunc(slices.Clone(objects.daemonSets), func(d *appsv1.DaemonSet) bool {
+		_, is := fluoContainer(d.Spec.Template.Spec)
+		return !is
+	})
+	d, err := m.choose("FLUO", where, objects.daemonSets, agents)
+	if err != nil {
+		return err
+	}
+	m.agents = d
+	pod := d.Spec.Template.Spec
+	if original, paused := migrate.OriginalSelector(d); paused {
+		pod.NodeSelector = original
+	}
+	agent, _ := fluoContainer(pod)
+	in.Agent, in.Placement = containers.read(ctx, d.Namespace, pod, agent), placement(pod)
+	for _, operator := range objects.deployments {
+		if c, is := fluoContainer(operator.Spec.Template.Spec); is {
+			in.Operator = containers.read(ctx, operator.Namespace, operator.Spec.Template.Spec, c)
+		}
+	}
+	return nil
 }
 
 func (m *migrateFLUO) run(ctx context.Context) error {
@@ -207,43 +234,6 @@ func fluoContainer(pod corev1.PodSpec) (corev1.Container, bool) {
 		return corev1.Container{}, false
 	}
 	return pod.Containers[i], true
-}
-
-// read reads FLUO from the file or from the cluster. It returns the DaemonSet of its agents.
-func (m *migrateFLUO) read(ctx context.Context, in *migrate.FLUO) (*appsv1.DaemonSet, error) {
-	var containers containerReader
-	var objects workloads
-	var err error
-	where := "on this cluster"
-	if m.file != "" {
-		where = "in " + displayName(m.file)
-		objects, err = m.workloadsIn(m.file)
-	} else {
-		objects, containers, err = m.readCluster(ctx, in)
-	}
-	if err != nil {
-		return nil, err
-	}
-	agents := slices.DeleteFunc(slices.Clone(objects.daemonSets), func(d *appsv1.DaemonSet) bool {
-		_, is := fluoContainer(d.Spec.Template.Spec)
-		return !is
-	})
-	d, err := m.choose("FLUO", where, objects.daemonSets, agents)
-	if err != nil {
-		return nil, err
-	}
-	pod := d.Spec.Template.Spec
-	if original, paused := migrate.OriginalSelector(d); paused {
-		pod.NodeSelector = original
-	}
-	agent, _ := fluoContainer(pod)
-	in.Agent, in.Placement = containers.read(ctx, d.Namespace, pod, agent), placement(pod)
-	for _, operator := range objects.deployments {
-		if c, is := fluoContainer(operator.Spec.Template.Spec); is {
-			in.Operator = containers.read(ctx, operator.Namespace, operator.Spec.Template.Spec, c)
-		}
-	}
-	return d, nil
 }
 
 // readCluster reads the workloads of the cluster, and which Nodes a person has paused.

@@ -32,6 +32,9 @@ type Cluster struct {
 	to       Context // without the user
 }
 
+// Name is how people name the cluster.
+func (c Cluster) Name() string { return c.Context }
+
 // Choice is which clusters are meant.
 type Choice struct {
 	File     *File           // nil: there is none

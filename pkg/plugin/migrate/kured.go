@@ -50,7 +50,7 @@ func FromKured(in Kured) Result {
 		switch {
 		case s.unread != "" && flag.becomes == nil:
 			row.Value, row.Set = "?", flag.meaning != NotNeeded
-		case s.unread != "" && flag.unseen:
+		case s.unread != "" && flag.anyValue:
 			row.Value = "?"
 			flag.becomes(k, &row, s)
 		case s.unread != "":

@@ -19,8 +19,8 @@ type kuredFlag struct {
 	note    string
 	// secret reports whether the value may contain a password: it is not shown.
 	secret bool
-	// unseen reports whether becomes needs no value: only that there is one.
-	unseen bool
+	// anyValue reports whether becomes needs no value: only that there is one.
+	anyValue bool
 }
 
 // kuredFlags are all of kured's flags, in the order in which they are shown.
@@ -68,8 +68,8 @@ var kuredFlags = []kuredFlag{
 	{flagSpec: flagSpec{"alert-firing-only", boolean, "false"}, becomes: (*kured).partOfAlerts},
 
 	// What it tells.
-	{flagSpec: flagSpec{"notify-url", text, ""}, becomes: (*kured).notifyURL, secret: true, unseen: true},
-	{flagSpec: flagSpec{"slack-hook-url", text, ""}, becomes: (*kured).slackHook, secret: true, unseen: true},
+	{flagSpec: flagSpec{"notify-url", text, ""}, becomes: (*kured).notifyURL, secret: true, anyValue: true},
+	{flagSpec: flagSpec{"slack-hook-url", text, ""}, becomes: (*kured).slackHook, secret: true, anyValue: true},
 	{flagSpec: flagSpec{"slack-username", text, "kured"}, becomes: (*kured).slackDetail},
 	{flagSpec: flagSpec{"slack-channel", text, ""}, becomes: (*kured).slackDetail},
 	{flagSpec: flagSpec{"message-template-drain", text, "Draining node %s"}, becomes: (*kured).messageTemplate},

@@ -178,9 +178,9 @@ func (m *migration) compare(ctx context.Context, result migrate.Result, options 
 	return err
 }
 
-// conclude shows what the settings become. With --apply or --undo it changes over from the
+// showOrChangeOver shows what the settings become. With --apply or --undo it changes over from the
 // other program, or back.
-func (m *migration) conclude(ctx context.Context, result migrate.Result, other func(kubernetes.Interface) (migrate.Other, error)) error {
+func (m *migration) showOrChangeOver(ctx context.Context, result migrate.Result, other func(kubernetes.Interface) (migrate.Other, error)) error {
 	if err := m.chooseNodes(&result); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (m *migrateKured) run(ctx context.Context) error {
 		Container: m.containers.read(ctx, d.Namespace, pod, kuredContainer(pod)), Placement: placement(pod),
 		ScheduleName: m.schedule, Whole: m.windows == "whole", Now: m.now(),
 	})
-	return m.conclude(ctx, result, func(kube kubernetes.Interface) (migrate.Other, error) {
+	return m.showOrChangeOver(ctx, result, func(kube kubernetes.Interface) (migrate.Other, error) {
 		return migrate.Other{
 			Name: "kured", Namespace: d.Namespace, DaemonSet: d.Name,
 			Busy: func(ctx context.Context, _ *appsv1.DaemonSet) (string, error) { return kuredBusy(ctx, kube, d) },
@@ -217,7 +217,7 @@ func (m *migrateFLUO) complete(cmd *cobra.Command) (err error) {
 }
 
 func (m *migrateFLUO) run(ctx context.Context) error {
-	return m.conclude(ctx, migrate.FromFLUO(m.settings), func(kube kubernetes.Interface) (migrate.Other, error) {
+	return m.showOrChangeOver(ctx, migrate.FromFLUO(m.settings), func(kube kubernetes.Interface) (migrate.Other, error) {
 		if m.apply && len(m.toHold) > 0 {
 			return migrate.Other{}, fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s", strings.Join(m.toHold, " "), v1alpha1.HoldLabel, migrate.FLUOPaused)
 		}

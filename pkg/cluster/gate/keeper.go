@@ -35,11 +35,11 @@ type Keeper struct {
 
 // asked is a gate with its last answer.
 type asked struct {
-	gate   v1alpha1.Gate
-	status *v1alpha1.GateStatus // nil: there is no answer yet
-	at     time.Time            // of the answer; the clock may be set meanwhile
-	flying bool                 // it is being asked
-	toldAt time.Time            // when onAnswer was called last
+	gate       v1alpha1.Gate
+	status     *v1alpha1.GateStatus // nil: there is no answer yet
+	at         time.Time            // of the answer; the clock may be set meanwhile
+	flying     bool                 // it is being asked
+	reportedAt time.Time            // when onAnswer was called last
 }
 
 // NewKeeper returns a Keeper that asks by ask, and calls onAnswer after an answer that differs from
@@ -82,7 +82,7 @@ func (k *Keeper) Answers(gates []v1alpha1.Gate) []v1alpha1.GateStatus {
 		if one := k.asking[g.Name]; one != nil && one.status != nil && reflect.DeepEqual(one.gate, g) {
 			status, counts := one.current(k.now())
 			if !counts {
-				one.toldAt = time.Time{} // the next answer is news
+				one.reportedAt = time.Time{} // the next answer is news
 			}
 			list = append(list, status)
 		}
@@ -206,9 +206,9 @@ func (k *Keeper) keep(one *asked, answer Answer) bool {
 	if was != nil && was.State == status.State && !was.SinceTime.After(now.Time) {
 		status.SinceTime = was.SinceTime
 	}
-	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) || one.at.Sub(one.toldAt).Abs() >= RefreshAfter
+	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) || one.at.Sub(one.reportedAt).Abs() >= RefreshAfter
 	if news {
-		one.toldAt = one.at
+		one.reportedAt = one.at
 	}
 	one.status, one.flying = status, false
 	return news

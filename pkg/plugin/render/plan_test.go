@@ -62,7 +62,7 @@ func TestPlanOfRollback(t *testing.T) {
 		p.TakenBack = append(p.TakenBack, one)
 	}
 	u := &view.Upgrade{Name: "rollback-v1.34.3", Type: "Rollback", From: "v1.34.4", To: "v1.34.3", RequestReason: "volumes do not mount", Rollback: &view.Rollback{
-		Stays: []string{"v1.34.4"}, Ends: []string{"v1.34.6"}, Blocks: []string{"v1.34.4", "v1.34.6"}, Holds: []string{"worker-1", "worker-2"},
+		APIServers: []string{"v1.34.4"}, Ends: []string{"v1.34.6"}, Blocks: []string{"v1.34.4", "v1.34.6"}, Holds: []string{"worker-1", "worker-2"},
 	}}
 	o := render.Options{Now: now, Zone: time.UTC, Width: 100}
 	golden(t, "plan-rollback", render.Plan(p, u, o))

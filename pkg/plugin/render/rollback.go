@@ -50,7 +50,7 @@ func rollbackRows(r *view.Rollback) (rows [][2]cell) {
 	if r == nil {
 		return nil
 	}
-	rows = append(rows, titled("Goes back:", cell{"only kubelets; the static pods of control planes stay at " + cmp.Or(strings.Join(r.Stays, ", "), "their version"), plain}))
+	rows = append(rows, titled("Goes back:", cell{"only kubelets; the static pods of control planes stay at " + cmp.Or(strings.Join(r.APIServers, ", "), "their version"), plain}))
 	if len(r.Ends) > 0 {
 		rows = append(rows, titled("Ends:", cell{strings.Join(r.Ends, ", "), yellow}))
 	}

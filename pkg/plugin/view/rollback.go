@@ -14,8 +14,8 @@ import (
 
 // Rollback is what an upgrade of that type does besides, and what it leaves as it is.
 type Rollback struct {
-	// Stays are the versions of the kube-apiservers, which stay.
-	Stays []string
+	// APIServers are the versions of the kube-apiservers, which stay.
+	APIServers []string
 	// Ends are the upgrades that it ends.
 	Ends []string
 	// Blocks are the versions that nothing automatic brings again.
@@ -32,7 +32,7 @@ func NewRollback(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, decided plan.Plan
 	}
 	r := &Rollback{}
 	for _, server := range s.APIServers {
-		r.Stays = append(r.Stays, server.Version)
+		r.APIServers = append(r.APIServers, server.Version)
 	}
 	for _, taken := range decided.TakenBack {
 		if taken.Upgrade.Name == decided.Upgrade {
@@ -48,7 +48,7 @@ func NewRollback(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, decided plan.Plan
 			r.Holds = append(r.Holds, n.Name)
 		}
 	}
-	for _, list := range []*[]string{&r.Stays, &r.Blocks} {
+	for _, list := range []*[]string{&r.APIServers, &r.Blocks} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

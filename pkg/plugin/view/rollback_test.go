@@ -50,7 +50,7 @@ func TestNewRollback(t *testing.T) {
 		{Version: "v1.34.4", Upgrade: v1alpha1.UpgradeReference{Name: "(supposed)"}}, {Version: "v1.34.9", Upgrade: v1alpha1.UpgradeReference{Name: "before"}},
 	}}
 	got := NewRollback(s, u, decided)
-	if !slices.Equal(got.Stays, []string{"v1.34.4"}) || !slices.Equal(got.Ends, []string{"newer"}) || !slices.Equal(got.Blocks, []string{"v1.34.4", "v1.34.5"}) || !slices.Equal(got.Holds, []string{"w1"}) {
+	if !slices.Equal(got.APIServers, []string{"v1.34.4"}) || !slices.Equal(got.Ends, []string{"newer"}) || !slices.Equal(got.Blocks, []string{"v1.34.4", "v1.34.5"}) || !slices.Equal(got.Holds, []string{"w1"}) {
 		t.Errorf("got %+v", got)
 	}
 	if u.Spec.NodeSelector = nil; len(NewRollback(s, u, decided).Holds) > 0 {

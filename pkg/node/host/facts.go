@@ -56,15 +56,15 @@ func (l Layout) nextBoot(merged string) string {
 	switch {
 	case err == nil && l.exists(Link):
 		return active.Version()
-	case (err == nil || merged != "") && !l.findsKubernetes():
+	case (err == nil || merged != "") && !l.nextBootHasKubernetes():
 		return verb.NoKubernetes
 	}
 	return ""
 }
 
-// findsKubernetes reports whether the next boot finds an image of Kubernetes: systemd-sysext
+// nextBootHasKubernetes reports whether the next boot finds an image of Kubernetes: systemd-sysext
 // looks in these folders.
-func (l Layout) findsKubernetes() bool {
+func (l Layout) nextBootHasKubernetes() bool {
 	for _, dir := range []string{"/etc/extensions", "/run/extensions", "/var/lib/extensions"} {
 		entries, _ := os.ReadDir(l.At(dir))
 		for _, e := range entries {

@@ -103,7 +103,7 @@ func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 			q.leaveBehind(t, r)
 		}
 	}
-	q.yield(stuck, late, r, wake)
+	q.markYielded(stuck, late, r, wake)
 	q.noneCanProceed = !slices.Contains(stuck, false)
 	first := -1
 	for i, t := range q.targets {

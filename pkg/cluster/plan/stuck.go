@@ -135,12 +135,12 @@ func (q queue) leaveBehind(t *target, r *reading) {
 	}
 }
 
-// yield marks as stuck the upgrades that have yielded to the one that nodes are planned for: an upgrade of
+// markYielded marks as stuck the upgrades that have yielded to the one that nodes are planned for: an upgrade of
 // the queue, or late. They stay stuck until that one has ended, people hold it, or it is a Reboot that is
 // stuck, or one in which Cluster API asks for no node. A node forgets why it cannot stage an image when it
 // is planned for another upgrade, so they seem to be able to proceed, and each change of the upgrade has
 // every node stage another image.
-func (q queue) yield(stuck []bool, late *target, r *reading, wake *wakeTime) {
+func (q queue) markYielded(stuck []bool, late *target, r *reading, wake *wakeTime) {
 	i := slices.IndexFunc(q.targets, func(t *target) bool { return t.assigned(r) })
 	switch {
 	case i < 0:

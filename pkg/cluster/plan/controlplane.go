@@ -18,7 +18,7 @@ func (c *cluster) findOldAPIServer() string {
 	}
 	skipped := map[string]bool{}
 	for _, n := range c.controlPlanes() {
-		if n.abandoned != nil || c.target.skips(n) || c.target.passes(n) {
+		if n.abandoned != nil || c.target.leavesOut(n) || c.target.passes(n) {
 			skipped[n.Name] = true
 		}
 	}
@@ -97,7 +97,7 @@ func (r *reading) ownAPIServers(t *target) []fleet.StaticPod {
 func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
 	skipped := map[string]bool{}
 	for _, n := range r.nodes {
-		if n.ControlPlane && t.skips(n) {
+		if n.ControlPlane && t.leavesOut(n) {
 			skipped[n.Name] = true
 		}
 	}

@@ -61,7 +61,7 @@ func (c *cluster) records(t *target, u *v1alpha1.ClusterUpgrade, verdicts []verd
 func (c *cluster) nodeRecords(t *target, verdicts []verdict) []v1alpha1.NodeRecord {
 	var records []v1alpha1.NodeRecord
 	for i, n := range c.nodes {
-		if t.unsupported(n) || t.skips(n) {
+		if t.unsupported(n) || t.leavesOut(n) {
 			continue
 		}
 		v := verdicts[i]

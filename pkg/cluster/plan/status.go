@@ -289,7 +289,7 @@ func (p *planner) count(t *target, status *v1alpha1.ClusterUpgradeStatus) {
 	for i, n := range p.cluster.nodes {
 		v := &p.verdicts[i]
 		switch {
-		case t.skips(n):
+		case t.leavesOut(n):
 			continue
 		case t.unsupported(n):
 			c.Unsupported++

@@ -92,8 +92,8 @@ func (t *target) selects(n *node) bool {
 	return t == nil || t.selector.Empty() || t.selector.Matches(labels.Set(n.Labels))
 }
 
-// skips reports whether the policy or the upgrade does not select the node.
-func (t *target) skips(n *node) bool { return !n.managed || !t.selects(n) }
+// leavesOut reports whether the policy or the upgrade does not select the node.
+func (t *target) leavesOut(n *node) bool { return !n.managed || !t.selects(n) }
 
 // typeFor returns the upgrade's type for the node: a minor where the node's own version makes it one, and else
 // a patch. One that joins after a patch may be a minor behind; one whose kubelet says so makes the whole upgrade

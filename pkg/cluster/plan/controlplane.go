@@ -212,7 +212,7 @@ func (s *survey) chooseEtcdSnapshotNode() *node {
 		case !n.concerned || n.kubeadmDone || n.lacksLabel():
 		case n.busy() || n.reserved():
 			return n
-		case ready == nil && n.Ready && s.cluster.target.requests(n):
+		case ready == nil && n.Ready && s.cluster.target.clusterAPIAllows(n):
 			ready = n
 		}
 	}

@@ -182,8 +182,8 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 // its own. Cluster API has changed kubeadm's configuration of the cluster before, so that no node
 // runs `kubeadm upgrade apply`.
 
-// requests reports whether the node may begin as far as Cluster API decides that.
-func (t *target) requests(n *node) bool {
+// clusterAPIAllows reports whether the node may begin as far as Cluster API decides that.
+func (t *target) clusterAPIAllows(n *node) bool {
 	return !t.clusterAPIDecides || t.Spec.Requests(n.Name, n.UID)
 }
 
@@ -192,7 +192,7 @@ func notRequested(c *cluster, n *node) fleet.Hold { return c.target.requestHold(
 
 func (t *target) requestHold(n *node) fleet.Hold {
 	switch {
-	case !t.requests(n):
+	case !t.clusterAPIAllows(n):
 		return rules.NotRequested
 	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited):
 		message := fmt.Sprintf("Cluster API is to bring this control plane to %s, which reboots it: out of service before that, its machine might be replaced", t.awaited)

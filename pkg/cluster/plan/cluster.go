@@ -54,7 +54,7 @@ func newCluster(r *reading, q queue) *cluster {
 	t := q.planned
 	c := &cluster{
 		reading: r, now: r.now, target: t, turns: newTurns(r, t), gates: r.policySpec().Gates,
-		slots: r.snapshot.Slots, apiServers: r.snapshot.APIServers, etcd: r.notOnWorkers(r.snapshot.Etcd), snapshotTaken: true,
+		slots: r.snapshot.Slots, apiServers: r.snapshot.APIServers, etcd: r.onControlPlanes(r.snapshot.Etcd), snapshotTaken: true,
 	}
 	upgrade := &v1alpha1.ClusterUpgrade{}
 	strategy := upgrade.Resolve(r.policySpec().Strategy)

@@ -118,7 +118,7 @@ func (r *reading) isDowngrade(t *target) bool { return r.newerAPIServer(t) != ni
 // newerAPIServer returns an apiserver that is newer than the upgrade's version. Nil: there is
 // none.
 func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
-	servers := r.notOnWorkers(r.ownAPIServers(t))
+	servers := r.onControlPlanes(r.ownAPIServers(t))
 	i := slices.IndexFunc(servers, func(pod fleet.StaticPod) bool {
 		return t.to.Less(parsed(pod.Version)) && !t.leavesNewer(parsed(pod.Version))
 	})
@@ -128,10 +128,10 @@ func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
 	return &servers[i]
 }
 
-// notOnWorkers returns the pods that do not run on nodes without the control plane's label. A
+// onControlPlanes returns the pods that do not run on nodes without the control plane's label. A
 // kubelet may create any pod on its own node, and its agent report any, so an etcd member there
 // must not count.
-func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
+func (r *reading) onControlPlanes(pods []fleet.StaticPod) []fleet.StaticPod {
 	nodes := make(map[string]bool, len(pods))
 	for _, pod := range pods {
 		nodes[pod.Node] = true

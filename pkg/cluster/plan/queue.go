@@ -298,7 +298,7 @@ func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	}
 	to := parsed(u.Spec.Version)
 	reached := func(pod fleet.StaticPod) bool { return atLeast(parsed(pod.Version), to) }
-	if !slices.ContainsFunc(r.notOnWorkers(r.snapshot.APIServers), reached) {
+	if !slices.ContainsFunc(r.onControlPlanes(r.snapshot.APIServers), reached) {
 		return nil
 	}
 	return u.Status.TriggerTime

@@ -331,7 +331,7 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	oldest := version.Version{}
 	otherMinor := func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }
 	servers := r.ownAPIServers(t)
-	sameMinor := slices.DeleteFunc(r.notOnWorkers(servers), otherMinor)
+	sameMinor := slices.DeleteFunc(r.onControlPlanes(servers), otherMinor)
 	automatic := t.isByCoordinator() && t.Spec.Type == v1alpha1.TypePatch && len(sameMinor) > 0
 	stuck := func(n *node) bool { return t.isStuck(n, r.now) || automatic && !n.runs.kubelet.SameLine(t.to) }
 	some := slices.ContainsFunc(r.nodes, func(n *node) bool { return t.concerns(n) && !stuck(n) })

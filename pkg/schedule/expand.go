@@ -186,9 +186,9 @@ func (s *series) until(edge time.Time) []span {
 	return s.spans[:before]
 }
 
-// meets reports whether the period covers a part of one. The spans are disjoint and in
+// overlaps reports whether the period covers a part of one. The spans are disjoint and in
 // order, so only the last that starts before the end of one can be the latest to end.
-func (s *series) meets(one span) bool {
+func (s *series) overlaps(one span) bool {
 	spans := s.until(one.end)
 	return len(spans) > 0 && spans[len(spans)-1].end.After(one.start)
 }

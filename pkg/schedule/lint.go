@@ -104,7 +104,7 @@ func (l *linter) tooShort(field string, p v1alpha1.Period, e entry) {
 func (l *linter) longEnough(e entry) bool {
 	own := e.series.until(l.now.Add(lintAhead))
 	return slices.ContainsFunc(within(l.windows, l.now, l.now.Add(lintAhead)), func(whole span) bool {
-		return whole.length() >= NodeTime && slices.ContainsFunc(own, whole.meets)
+		return whole.length() >= NodeTime && slices.ContainsFunc(own, whole.overlaps)
 	})
 }
 
@@ -150,7 +150,7 @@ func (l *linter) openTime() {
 func overlap(spans []span, in span) time.Duration {
 	var sum time.Duration
 	for _, s := range spans {
-		if s.meets(in) {
+		if s.overlaps(in) {
 			sum += span{later(s.start, in.start), earlier(s.end, in.end)}.length()
 		}
 	}

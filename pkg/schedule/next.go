@@ -52,7 +52,7 @@ func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n in
 func (o timeline) opening(s span, windows []entry) Opening {
 	opening := Opening{Start: s.start.UTC(), End: s.end.UTC()}
 	for _, e := range windows {
-		if e.series.meets(s) {
+		if e.series.overlaps(s) {
 			opening.Windows = append(opening.Windows, e.name)
 		}
 	}
@@ -225,7 +225,9 @@ type span struct{ start, end time.Time }
 
 func (s span) covers(t time.Time) bool { return !s.start.After(t) && s.end.After(t) }
 
-func (s span) meets(other span) bool { return s.start.Before(other.end) && other.start.Before(s.end) }
+func (s span) overlaps(other span) bool {
+	return s.start.Before(other.end) && other.start.Before(s.end)
+}
 
 func (s span) length() time.Duration { return s.end.Sub(s.start) }
 

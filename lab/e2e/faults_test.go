@@ -361,7 +361,7 @@ func (f *faultRun) broken(t *testing.T) []record.Broken {
 		t.Fatal(err)
 	}
 	if f.lostSlot {
-		slots = slices.DeleteFunc(slots, func(b record.Broken) bool { return strings.Contains(b.What, "w1 is down") })
+		slots = slices.DeleteFunc(slots, func(b record.Broken) bool { return strings.Contains(b.Message, "w1 is down") })
 	}
 	hours, err := record.OutOfHours(moments, f.struck...)
 	if err != nil {

@@ -154,7 +154,7 @@ func (c beside) rebootedOnce(name string) error {
 func (c beside) neverTogether() (broken []record.Broken, err error) {
 	err = record.Walk(c.recorder.Moments(), func(m record.Moment, s record.State) {
 		if down := s.Down(); len(down) > 1 {
-			broken = append(broken, record.Broken{Seen: m.Seen, What: fmt.Sprintf("revision %d: %v are down together", m.Revision, down)})
+			broken = append(broken, record.Broken{Seen: m.Seen, Message: fmt.Sprintf("revision %d: %v are down together", m.Revision, down)})
 		}
 	})
 	return broken, err

@@ -75,7 +75,7 @@ func (c *testCluster) report(t *testing.T) func([]record.Broken, error) {
 			t.Fatal(err)
 		}
 		for _, b := range broken {
-			t.Error(c.told(b.Seen, b.Seen, b.What))
+			t.Error(c.told(b.Seen, b.Seen, b.Message))
 		}
 	}
 }

@@ -207,7 +207,7 @@ func promises(broken []record.Broken) string {
 	}
 	var lines []string
 	for _, b := range broken {
-		lines = append(lines, b.What)
+		lines = append(lines, b.Message)
 	}
 	return "**broken**: " + strings.Join(lines, "; ")
 }

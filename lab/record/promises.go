@@ -8,11 +8,11 @@ import (
 
 // Broken is a promise that was broken.
 type Broken struct {
-	Seen time.Time // when this program heard of it
-	What string
+	Seen    time.Time // when this program heard of it
+	Message string
 }
 
-func (b Broken) String() string { return b.What }
+func (b Broken) String() string { return b.Message }
 
 // broken returns a promise that was broken at that moment.
 func (m Moment) broken(format string, args ...any) Broken {

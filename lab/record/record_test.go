@@ -38,7 +38,7 @@ const master = "node-role.kubernetes.io/control-plane"
 func joined(broken []Broken) string {
 	var lines []string
 	for _, b := range broken {
-		lines = append(lines, b.What)
+		lines = append(lines, b.Message)
 	}
 	return strings.Join(lines, "\n")
 }

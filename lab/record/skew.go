@@ -94,6 +94,6 @@ func tooNew(m Moment, kubelets, servers map[string]version.Version) []Broken {
 			}
 		}
 	}
-	slices.SortFunc(broken, func(a, b Broken) int { return strings.Compare(a.What, b.What) })
+	slices.SortFunc(broken, func(a, b Broken) int { return strings.Compare(a.Message, b.Message) })
 	return broken
 }

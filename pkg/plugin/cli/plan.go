@@ -116,7 +116,7 @@ func (n *planCommand) complete(*cobra.Command) (err error) {
 }
 
 func (n *planCommand) run(ctx context.Context) error {
-	n.warnOf(n.schedules, n.now())
+	n.warnOfSchedules(n.schedules, n.now())
 	shot, err := n.read(ctx)
 	if err != nil {
 		return err

@@ -168,8 +168,8 @@ func readAll(in io.Reader, most int64) ([]byte, error) {
 	return text, err
 }
 
-// warnOf writes what in the schedules is probably a mistake.
-func (p *program) warnOf(schedules []v1alpha1.MaintenanceSchedule, now time.Time) {
+// warnOfSchedules writes what in the schedules is probably a mistake.
+func (p *program) warnOfSchedules(schedules []v1alpha1.MaintenanceSchedule, now time.Time) {
 	for _, s := range schedules {
 		for _, finding := range schedule.Lint(s, now) {
 			fmt.Fprintf(p.ErrOut, "warning: schedule %s: %s: %s\n", finding.Schedule, finding.Field, finding.Message)

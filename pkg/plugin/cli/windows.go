@@ -179,7 +179,7 @@ func (w *windows) read(ctx context.Context, q *query) (err error) {
 // out.
 func (w *windows) warn(q query) {
 	var others []string
-	w.warnOf(q.schedules, q.from)
+	w.warnOfSchedules(q.schedules, q.from)
 	for _, s := range q.schedules {
 		if !view.Selects(s.Spec.NodeSelector)(q.labels) {
 			others = append(others, s.Name)

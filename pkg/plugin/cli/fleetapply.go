@@ -117,7 +117,7 @@ func (a *fleetApply) plans(found []*asked) clusters.Plans {
 func (a *fleetApply) ask(ctx context.Context, m member) (*asked, error) {
 	one := a.apply
 	var said *bytes.Buffer
-	one.program, said = a.quiet(m)
+	one.program, said = a.capturing(m)
 	defer func() { a.warnings.add(said.String()) }()
 	shot, err := one.snapshotFrom(ctx, m.reader, true)
 	if err != nil {
@@ -217,7 +217,7 @@ func (a *fleetApply) create(ctx context.Context, found []*asked) error {
 	}
 	results := forEach(ctx, &a.fleetCommand, to, func(ctx context.Context, m member) (created, error) {
 		one := a.apply
-		one.program, _ = a.quiet(m)
+		one.program, _ = a.capturing(m)
 		u, err := one.create(ctx, create[m.Context].upgrade)
 		if err != nil {
 			return created{of: create[m.Context], problem: oneLine(err.Error())}, nil

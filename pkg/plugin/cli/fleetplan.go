@@ -103,7 +103,7 @@ func (n *fleetPlan) run(cmd *cobra.Command) error {
 
 // planOf makes the plan of a cluster.
 func (n *fleetPlan) planOf(ctx context.Context, m member) (clusters.PlanRow, error) {
-	p, said := n.quiet(m)
+	p, said := n.capturing(m)
 	defer func() { n.warnings.add(said.String()) }()
 	shot, err := p.snapshotFrom(ctx, m.reader, n.version != "")
 	if err != nil {
@@ -128,8 +128,8 @@ func (n *fleetPlan) planOf(ctx context.Context, m member) (clusters.PlanRow, err
 	return row, nil
 }
 
-// quiet returns the program for one of the clusters, and what it writes.
-func (f *fleetCommand) quiet(m member) (*program, *bytes.Buffer) {
+// capturing returns the program for one of the clusters, and what it writes.
+func (f *fleetCommand) capturing(m member) (*program, *bytes.Buffer) {
 	var said bytes.Buffer
 	return f.in(m.access, io.Discard, &said), &said
 }

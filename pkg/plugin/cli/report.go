@@ -239,8 +239,8 @@ const rewriteEvery = 2 * time.Second
 // reportFile is a Display that rewrites a report.
 type reportFile struct {
 	*reporting
-	next    time.Time // when the file may be rewritten
-	problem error     // why it could not be
+	rewriteAfter time.Time // when the file may be rewritten
+	problem      error     // why it could not be
 }
 
 // follow rewrites the report until the upgrade has ended. The last time it reads the
@@ -279,11 +279,11 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first fleet.Snap
 // Show is part of Display.
 func (f *reportFile) Show(frame follow.Frame) error {
 	began := f.now()
-	if began.Before(f.next) || frame.Cluster.Upgrade(f.name) == nil {
+	if began.Before(f.rewriteAfter) || frame.Cluster.Upgrade(f.name) == nil {
 		return nil
 	}
 	f.problem = f.write(frame.Cluster, began)
-	f.next = began.Add(max(rewriteEvery, 10*f.now().Sub(began)))
+	f.rewriteAfter = began.Add(max(rewriteEvery, 10*f.now().Sub(began)))
 	return f.problem
 }
 

@@ -72,7 +72,7 @@ func (f Facts) verdict() Verdict {
 	case phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted:
 		return Verdict{AtWork, v1alpha1.ReasonReleased, n.Status.Step.Info().Doing}
 	case f.hasVersion():
-		return f.serves()
+		return f.inService()
 	case unable.State != "":
 		return unable
 	}
@@ -164,8 +164,8 @@ func (f Facts) hasVersion() bool {
 		(!f.ControlPlane || version.Reached(versions.ControlPlane, f.To))
 }
 
-// serves is the verdict on a node that has the version: it also has to be in service.
-func (f Facts) serves() Verdict {
+// inService is the verdict on a node that has the version: it also has to be in service.
+func (f Facts) inService() Verdict {
 	switch {
 	case f.NodeUpgrade.Status.Slot != "":
 		return Verdict{AtWork, v1alpha1.ReasonReleased, "frees its slot"}

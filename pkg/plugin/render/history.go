@@ -125,8 +125,8 @@ func Releases(items []view.Minor, o Options) string {
 	rows := make([][]cell, 0, len(items))
 	for _, r := range items {
 		newest := orDash(r.Newest)
-		if r.Partly != "" {
-			newest += fmt.Sprintf(" (some architectures: %s)", r.Partly)
+		if r.PartlyOffered != "" {
+			newest += fmt.Sprintf(" (some architectures: %s)", r.PartlyOffered)
 		}
 		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, supportCell(r), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
 	}

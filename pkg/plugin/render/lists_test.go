@@ -60,7 +60,7 @@ func TestReleases(t *testing.T) {
 	items := []view.Minor{
 		{Minor: "v1.29", Runs: []view.Count{{Version: "v1.29.1", Nodes: 1}}, Support: version.SupportEnded},
 		{Minor: "v1.34", Newest: "v1.34.5", Runs: []view.Count{{Version: "v1.34.3", Nodes: 1}, {Version: "v1.34.4", Nodes: 3}}, Staged: []view.Count{{Version: "v1.34.5", Nodes: 2}}, Support: version.SupportEnded, SupportEnds: "2026-10-27"},
-		{Minor: "v1.35", Newest: "v1.35.4", Partly: "v1.35.5", Support: version.Supported, SupportEnds: "2027-02-28"},
+		{Minor: "v1.35", Newest: "v1.35.4", PartlyOffered: "v1.35.5", Support: version.Supported, SupportEnds: "2027-02-28"},
 		{Minor: "v1.39", Newest: "v1.39.0", Support: version.SupportIsUnknown},
 	}
 	golden(t, "releases", render.Releases(items, render.Options{}))

@@ -115,7 +115,7 @@ func NewMinors(s fleet.Snapshot, now time.Time) []Minor {
 			one.Newest = complete.String()
 		}
 		if complete.Less(newest) {
-			one.Partly = newest.String()
+			one.PartlyOffered = newest.String()
 		}
 		var end time.Time
 		if one.Support, end = minors[line].SupportOf(now); !end.IsZero() {

@@ -272,8 +272,8 @@ type Minor struct {
 	// Newest is the newest patch on offer for every architecture of the cluster;
 	// absent where there is none.
 	Newest string `json:"newest,omitempty"`
-	// Partly is a newer one that is on offer for some architectures only.
-	Partly string `json:"partly,omitempty"`
+	// PartlyOffered is a newer one that is on offer for some architectures only.
+	PartlyOffered string `json:"partlyOffered,omitempty"`
 	// Runs and Staged count the nodes, by version.
 	Runs    []Count         `json:"runs,omitempty"`
 	Staged  []Count         `json:"staged,omitempty"`

@@ -47,7 +47,7 @@ type fleetLane struct {
 
 type fleetBar struct {
 	X, Width, Title string
-	Bad             bool
+	Failed          bool
 	Label           *fleetLabel
 }
 
@@ -184,7 +184,7 @@ func (a fleetAxis) lane(row clusters.ReportRow, clock func(*time.Time) string) f
 			continue // it is being brought, and no node has to run it yet
 		}
 		x, width := a.at(from), a.at(to)-a.at(from)
-		bar := fleetBar{X: percent(x), Width: percent(width), Title: title, Bad: run.Problem != "" || run.Blocked != ""}
+		bar := fleetBar{X: percent(x), Width: percent(width), Title: title, Failed: run.Problem != "" || run.Blocked != ""}
 		if width >= labelRoom {
 			bar.Label = &fleetLabel{X: percent(x), Text: run.Version}
 		}

@@ -184,7 +184,7 @@ func (c *cluster) whyDone(n *node) string {
 	case c.target.rebooted(n):
 		return "was rebooted"
 	case n.status.Reboot.Required && n.nextBootDiffers():
-		return "is not rebooted: " + c.target.step(n).Error()
+		return "is not rebooted: " + c.target.skew(n).Error()
 	}
 	return "needs no reboot"
 }

@@ -15,12 +15,12 @@ func notTriggered(c *cluster, _ *node) fleet.Hold { return c.target.hold }
 // next boot would change its Kubernetes version.
 func stepForbidden(c *cluster, n *node) fleet.Hold {
 	switch {
-	case n.step == nil:
+	case n.skew == nil:
 		return fleet.Hold{}
 	case c.target.reboot:
-		return fleet.Hold{Reason: v1alpha1.ReasonNextBootDiffers, Message: n.step.Error()}
+		return fleet.Hold{Reason: v1alpha1.ReasonNextBootDiffers, Message: n.skew.Error()}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: n.step.Error()}
+	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: n.skew.Error()}
 }
 
 // notReady holds a node that is NotReady already.

@@ -182,7 +182,7 @@ type nodeState struct {
 	staged      bool            // it has the image
 	prepared    bool            // it has everything that the upgrade needs
 	onHold      bool            // it has the hold label
-	step        error           // why Kubernetes does not allow its step
+	skew        error           // why Kubernetes does not allow its step
 	method      v1alpha1.Method // how it is expected to merge the image
 }
 
@@ -200,7 +200,7 @@ func (t *target) stateOf(n *node) nodeState {
 	pulled := !n.ControlPlane || s.kubeadmDone || *n.runs.pulled == t.to && known(t.to)
 	s.prepared = s.staged && pulled
 	if !s.upToDate {
-		s.step, s.method = t.step(n), t.methodOf(n)
+		s.skew, s.method = t.skew(n), t.methodOf(n)
 	}
 	return s
 }
@@ -237,9 +237,9 @@ func (t *target) upToDate(n *node) bool {
 	return t.kubeletDone(n) && (!n.ControlPlane || t.kubeadmDone(n))
 }
 
-// step returns why Kubernetes does not allow this node's step: a kubelet must not skip
+// skew returns why Kubernetes does not allow this node's step: a kubelet must not skip
 // a minor, and goes back within its minor only.
-func (t *target) step(n *node) error {
+func (t *target) skew(n *node) error {
 	switch {
 	case t.reboot && n.nextBootDiffers():
 		return fmt.Errorf("%s runs, and the next boot would bring %s: a Reboot changes no version; ask for an upgrade, or point the symlink back", n.Kubelet, n.status.Versions.NextBoot)

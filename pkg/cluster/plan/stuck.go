@@ -56,7 +56,7 @@ func (t *target) isStuck(n *node, now time.Time) bool {
 	if n.busy() || !n.Ready || n.isDead(now) {
 		return n.isDead(now)
 	}
-	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n) || t.isKept(n)
+	return t.skew(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n) || t.isKept(n)
 }
 
 // isCauseFor reports whether the reason why the node cannot stage is one for this upgrade,

@@ -50,7 +50,7 @@ func TestHostileNotices(t *testing.T) {
 						t.Cleanup(server.Close)
 						return strings.TrimPrefix(server.URL, "http://")
 					}, func(address string) {
-						text, err := json.Marshal(order.Order{URL: strings.Replace(service, "HOST", address, 1), Data: order.Data{Text: "the text"}})
+						text, err := json.Marshal(order.Message{URL: strings.Replace(service, "HOST", address, 1), Data: order.Data{Text: "the text"}})
 						if err == nil {
 							err = send.Answer(bytes.NewReader(text), io.Discard)
 						}

@@ -16,7 +16,7 @@ const maxAnswer = 8 << 10
 
 // runProgram has a process of its own send the order. What the process writes to its standard error
 // is dropped: a panic may show the address.
-func runProgram(ctx context.Context, program []string, o order.Order) order.Answer {
+func runProgram(ctx context.Context, program []string, o order.Message) order.Answer {
 	input, err := json.Marshal(o)
 	if err != nil {
 		return order.Answer{Problem: order.ProblemOther}

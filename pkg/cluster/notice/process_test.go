@@ -45,8 +45,8 @@ func withProgram(m *testing.M) int {
 	return m.Run()
 }
 
-func orderTo(url string) order.Order {
-	return order.Order{URL: url, Data: order.Data{ID: "0a", Event: "Stalled", Upgrade: "v1-34-4", Text: "the text"}}
+func orderTo(url string) order.Message {
+	return order.Message{URL: url, Data: order.Data{ID: "0a", Event: "Stalled", Upgrade: "v1-34-4", Text: "the text"}}
 }
 
 // TestSend sends to a real receiver on loopback, in the ways of some services.
@@ -72,7 +72,7 @@ func TestSend(t *testing.T) {
 		}
 	}
 	got = ""
-	check := order.Order{URL: "generic+http://" + host + "/hook", CheckOnly: true} // there is no event
+	check := order.Message{URL: "generic+http://" + host + "/hook", CheckOnly: true} // there is no event
 	if answer := notice.RunProgram(t.Context(), program, check); answer.Problem != "" || got != "" {
 		t.Errorf("a check: %+v, received %q", answer, got)
 	}

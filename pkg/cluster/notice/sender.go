@@ -38,7 +38,7 @@ const reasonNotSent = "NotSent"
 // Sender sends notices. Its methods do not block.
 type Sender struct {
 	secrets typedcorev1.SecretsGetter
-	send    func(context.Context, order.Order) order.Answer
+	send    func(context.Context, order.Message) order.Answer
 	pause   time.Duration
 	log     *slog.Logger
 	counts  *metrics.Metrics
@@ -89,7 +89,7 @@ type Config struct {
 func NewSender(c Config) *Sender {
 	return &Sender{
 		secrets: c.Secrets, log: c.Log, counts: c.Metrics, onNews: c.OnNews, pause: cmp.Or(c.Pause, firstPause),
-		send:    func(ctx context.Context, o order.Order) order.Answer { return runProgram(ctx, c.Program, o) },
+		send:    func(ctx context.Context, o order.Message) order.Answer { return runProgram(ctx, c.Program, o) },
 		changed: make(chan struct{}, 1), results: map[Key]Result{}, states: map[string]*state{},
 	}
 }
@@ -270,7 +270,7 @@ func (s *Sender) trySending(ctx context.Context, n v1alpha1.Notice, p *Pending) 
 	if errors.As(err, &problem) {
 		return &Trouble{Notice: n.Name, Reason: problem.Reason, Message: problem.Message, Fix: problem.Fix, lasts: problem.Fix != ""}
 	}
-	o := order.Order{URL: address, Template: n.Template, CheckOnly: p == nil}
+	o := order.Message{URL: address, Template: n.Template, CheckOnly: p == nil}
 	if p != nil {
 		o.Data = p.Data
 	}

@@ -49,7 +49,7 @@ func newReceiver(t *testing.T, notices ...string) *receiver {
 	return r
 }
 
-func (r *receiver) take(ctx context.Context, o order.Order) order.Answer {
+func (r *receiver) take(ctx context.Context, o order.Message) order.Answer {
 	r.mutex.Lock()
 	r.running++
 	r.most = max(r.most, r.running)

@@ -7,8 +7,8 @@ import "time"
 // Timeout is how long sending a notice may take.
 const Timeout = 30 * time.Second
 
-// Order is what the program that sends one notice reads.
-type Order struct {
+// Message is what the program that sends one notice reads.
+type Message struct {
 	URL      string
 	Template string
 	Data     Data

@@ -54,7 +54,7 @@ func Main(in io.Reader, out io.Writer) error {
 
 // Answer sends the order that it reads, and writes what came of it.
 func Answer(in io.Reader, out io.Writer) error {
-	var o order.Order
+	var o order.Message
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return errors.New("the order cannot be read")
 	}
@@ -62,7 +62,7 @@ func Answer(in io.Reader, out io.Writer) error {
 }
 
 // send sends one notice.
-func send(o order.Order) (answer order.Answer) {
+func send(o order.Message) (answer order.Answer) {
 	defer func() {
 		if recover() != nil { // some services panic if a server cannot be reached
 			answer = order.Answer{Problem: order.ProblemOther}

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/send"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/hostile"
 )
 
@@ -50,7 +50,7 @@ func TestHostileNotices(t *testing.T) {
 						t.Cleanup(server.Close)
 						return strings.TrimPrefix(server.URL, "http://")
 					}, func(address string) {
-						text, err := json.Marshal(order.Message{URL: strings.Replace(service, "HOST", address, 1), Data: order.Data{Text: "the text"}})
+						text, err := json.Marshal(wire.Message{URL: strings.Replace(service, "HOST", address, 1), Data: wire.Data{Text: "the text"}})
 						if err == nil {
 							err = send.Answer(bytes.NewReader(text), io.Discard)
 						}

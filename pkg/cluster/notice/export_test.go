@@ -1,6 +1,6 @@
 package notice
 
-// RunProgram sends an order by a process of its own, and Text returns an answer as a sentence.
+// RunProgram sends a message by a process of its own, and Text returns an answer as a sentence.
 var (
 	RunProgram = runProgram
 	Text       = problemText

@@ -21,7 +21,7 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // program is the program that sends one notice, as in the image: with cgo it needs more memory than
@@ -45,8 +45,8 @@ func withProgram(m *testing.M) int {
 	return m.Run()
 }
 
-func orderTo(url string) order.Message {
-	return order.Message{URL: url, Data: order.Data{ID: "0a", Event: "Stalled", Upgrade: "v1-34-4", Text: "the text"}}
+func orderTo(url string) wire.Message {
+	return wire.Message{URL: url, Data: wire.Data{ID: "0a", Event: "Stalled", Upgrade: "v1-34-4", Text: "the text"}}
 }
 
 // TestSend sends to a real receiver on loopback, in the ways of some services.
@@ -72,7 +72,7 @@ func TestSend(t *testing.T) {
 		}
 	}
 	got = ""
-	check := order.Message{URL: "generic+http://" + host + "/hook", CheckOnly: true} // there is no event
+	check := wire.Message{URL: "generic+http://" + host + "/hook", CheckOnly: true} // there is no event
 	if answer := notice.RunProgram(t.Context(), program, check); answer.Problem != "" || got != "" {
 		t.Errorf("a check: %+v, received %q", answer, got)
 	}
@@ -235,10 +235,10 @@ func TestNoSecretLeaves(t *testing.T) {
 	for _, address := range addresses {
 		answer := notice.RunProgram(t.Context(), program, orderTo(address))
 		name, _, _ := strings.Cut(address, ":")
-		if answer.Problem == "" || answer.Problem == order.ProblemService || answer.Problem == order.ProblemEnded {
+		if answer.Problem == "" || answer.Problem == wire.ProblemService || answer.Problem == wire.ProblemEnded {
 			t.Errorf("%s: got %+v, want that it cannot be sent", name, answer)
 		}
-		if answer.Problem == order.ProblemAddress {
+		if answer.Problem == wire.ProblemAddress {
 			t.Logf("%s: the address is refused", name)
 		}
 		written, err := json.Marshal(answer)
@@ -283,14 +283,14 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestPanicSaysNothing checks that an order that cannot be read ends the process without words.
+// TestPanicSaysNothing checks that a message that cannot be read ends the process without words.
 func TestPanicSaysNothing(t *testing.T) {
 	command := exec.CommandContext(t.Context(), program[0])
 	command.Stdin = strings.NewReader("TOPSECRET")
 	var out bytes.Buffer
 	command.Stdout = &out
 	began := time.Now()
-	if err := command.Run(); err == nil || out.Len() > 0 || time.Since(began) > order.Timeout {
+	if err := command.Run(); err == nil || out.Len() > 0 || time.Since(began) > wire.Timeout {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // Key is one event for one notice.
@@ -91,7 +91,7 @@ func newest(records []v1alpha1.NoticeRecord) []v1alpha1.NoticeRecord {
 type Pending struct {
 	Key
 	Time time.Time
-	Data order.Data
+	Data wire.Data
 }
 
 // AllPending returns what is still to be sent now, the oldest first.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
 )
 
@@ -38,7 +38,7 @@ const reasonNotSent = "NotSent"
 // Sender sends notices. Its methods do not block.
 type Sender struct {
 	secrets typedcorev1.SecretsGetter
-	send    func(context.Context, order.Message) order.Answer
+	send    func(context.Context, wire.Message) wire.Answer
 	pause   time.Duration
 	log     *slog.Logger
 	counts  *metrics.Metrics
@@ -89,7 +89,7 @@ type Config struct {
 func NewSender(c Config) *Sender {
 	return &Sender{
 		secrets: c.Secrets, log: c.Log, counts: c.Metrics, onNews: c.OnNews, pause: cmp.Or(c.Pause, firstPause),
-		send:    func(ctx context.Context, o order.Message) order.Answer { return runProgram(ctx, c.Program, o) },
+		send:    func(ctx context.Context, o wire.Message) wire.Answer { return runProgram(ctx, c.Program, o) },
 		changed: make(chan struct{}, 1), results: map[Key]Result{}, states: map[string]*state{},
 	}
 }
@@ -263,14 +263,14 @@ func (s *Sender) giveUp(name string) {
 
 // trySending sends an event; nil: it checks whether one could be sent. It returns what went wrong.
 func (s *Sender) trySending(ctx context.Context, n v1alpha1.Notice, p *Pending) *Trouble {
-	ctx, stop := context.WithTimeout(ctx, order.Timeout)
+	ctx, stop := context.WithTimeout(ctx, wire.Timeout)
 	defer stop()
 	address, err := secret.Read(ctx, s.secrets, n.URLSecret, "url")
 	var problem *secret.Problem
 	if errors.As(err, &problem) {
 		return &Trouble{Notice: n.Name, Reason: problem.Reason, Message: problem.Message, Fix: problem.Fix, lasts: problem.Fix != ""}
 	}
-	o := order.Message{URL: address, Template: n.Template, CheckOnly: p == nil}
+	o := wire.Message{URL: address, Template: n.Template, CheckOnly: p == nil}
 	if p != nil {
 		o.Data = p.Data
 	}

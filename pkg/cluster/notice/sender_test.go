@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // receiver stands for the process that sends. Each notice's Secret has its name as address.
 type receiver struct {
 	*Sender
 	mutex    sync.Mutex
-	problems map[string]order.Answer // by address
+	problems map[string]wire.Answer // by address
 	hangs    map[string]bool
 	got      []string // address and id
 	tries    map[string]int
@@ -32,7 +32,7 @@ type receiver struct {
 
 // newReceiver runs a Sender until the test ends.
 func newReceiver(t *testing.T, notices ...string) *receiver {
-	r := &receiver{problems: map[string]order.Answer{}, hangs: map[string]bool{}, tries: map[string]int{}}
+	r := &receiver{problems: map[string]wire.Answer{}, hangs: map[string]bool{}, tries: map[string]int{}}
 	client := fake.NewClientset()
 	for _, name := range notices {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"url": []byte(name)}}
@@ -49,7 +49,7 @@ func newReceiver(t *testing.T, notices ...string) *receiver {
 	return r
 }
 
-func (r *receiver) take(ctx context.Context, o order.Message) order.Answer {
+func (r *receiver) take(ctx context.Context, o wire.Message) wire.Answer {
 	r.mutex.Lock()
 	r.running++
 	r.most = max(r.most, r.running)
@@ -60,7 +60,7 @@ func (r *receiver) take(ctx context.Context, o order.Message) order.Answer {
 	r.mutex.Unlock()
 	if hangs {
 		<-ctx.Done()
-		problem = order.Answer{Problem: order.ProblemEnded}
+		problem = wire.Answer{Problem: wire.ProblemEnded}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -93,7 +93,7 @@ func (r *receiver) atOnce() int {
 }
 
 // answer sets what the address chat answers.
-func (r *receiver) answer(a order.Answer) {
+func (r *receiver) answer(a wire.Answer) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.problems["chat"] = a
@@ -114,7 +114,7 @@ func wanted(names ...string) (list []v1alpha1.Notice) {
 
 func waiting(name string, ids ...string) (list []Pending) {
 	for _, id := range ids {
-		list = append(list, Pending{Key: Key{id, name}, Time: time.Now(), Data: order.Data{ID: id}})
+		list = append(list, Pending{Key: Key{id, name}, Time: time.Now(), Data: wire.Data{ID: id}})
 	}
 	return list
 }
@@ -158,14 +158,14 @@ func TestDeadAddress(t *testing.T) {
 func TestComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver(t, "chat")
-		r.answer(order.Answer{Problem: order.ProblemStatus, Status: 503})
+		r.answer(wire.Answer{Problem: wire.ProblemStatus, Status: 503})
 		r.Update(wanted("chat"), waiting("chat", "1", "2"))
 		pass(2 * time.Minute)
 		list, _ := r.Troubles()
 		if len(list) != 1 || list[0].Message != "the service answered 503 (Service Unavailable)" {
 			t.Errorf("while it answers 503: %+v", list)
 		}
-		r.answer(order.Answer{})
+		r.answer(wire.Answer{})
 		pass(6 * time.Minute)
 		if got := r.sent(); got != "[chat 1 chat 2]" {
 			t.Errorf("got %s", got)
@@ -190,7 +190,7 @@ func TestComesBack(t *testing.T) {
 func TestWrongNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceiver(t, "chat")
-		r.answer(order.Answer{Problem: order.ProblemTemplate, Detail: "it does not parse"})
+		r.answer(wire.Answer{Problem: wire.ProblemTemplate, Detail: "it does not parse"})
 		r.Update(wanted("missing", "chat"), nil)
 		pass(time.Second)
 		list, tried := r.Troubles()
@@ -200,7 +200,7 @@ func TestWrongNotice(t *testing.T) {
 		if reason, message := Message(list); reason != "SecretNotFound" || !strings.Contains(message, "notice missing: Secret kubectl-upgrade/missing does not exist") || !strings.Contains(message, "; notice chat: its template cannot be used: it does not parse") {
 			t.Errorf("got %s: %s", reason, message)
 		}
-		r.answer(order.Answer{})
+		r.answer(wire.Answer{})
 		corrected := wanted("chat")
 		corrected[0].Template = "{{.Text}}"
 		r.Update(corrected, nil)

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // NewData returns the fields for an event of the upgrade.
-func NewData(u *v1alpha1.ClusterUpgrade, r v1alpha1.NoticeRecord) order.Data {
+func NewData(u *v1alpha1.ClusterUpgrade, r v1alpha1.NoticeRecord) wire.Data {
 	kind := u.Status.Type
 	if kind == "" {
 		kind = u.Spec.Type
 	}
-	d := order.Data{
+	d := wire.Data{
 		ID: r.ID, Event: string(r.Event), Time: r.Time.UTC().Format(time.RFC3339),
 		Upgrade: u.Name, Type: string(kind), From: u.Status.FromVersion, Version: u.Spec.Version,
 		Outcome: string(u.Status.Outcome), Done: u.Status.Nodes.Done, Total: u.Status.Nodes.Total,
@@ -27,7 +27,7 @@ func NewData(u *v1alpha1.ClusterUpgrade, r v1alpha1.NoticeRecord) order.Data {
 }
 
 // next returns the command that helps a person who reads about the event.
-func next(d *order.Data, r v1alpha1.NoticeRecord) string {
+func next(d *wire.Data, r v1alpha1.NoticeRecord) string {
 	switch {
 	case r.Event == v1alpha1.NoticeEnded:
 		return "kubectl upgrade report " + d.Upgrade
@@ -48,7 +48,7 @@ func next(d *order.Data, r v1alpha1.NoticeRecord) string {
 }
 
 // sentence returns the default text.
-func sentence(d *order.Data, event v1alpha1.NoticeEvent, u *v1alpha1.ClusterUpgrade) string {
+func sentence(d *wire.Data, event v1alpha1.NoticeEvent, u *v1alpha1.ClusterUpgrade) string {
 	name := "Upgrade " + d.Upgrade
 	if d.Type == string(v1alpha1.TypeRollback) {
 		name = "Rollback " + d.Upgrade

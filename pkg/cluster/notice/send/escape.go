@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // The words of an agent, a kubelet or a server are in a notice: its readers see them as they are,
@@ -69,7 +69,7 @@ func escapeFor(address string) *strings.Replacer {
 }
 
 // escaped returns the fields as text for a service. The command to try next is ours.
-func escaped(d order.Data, by *strings.Replacer) order.Data {
+func escaped(d wire.Data, by *strings.Replacer) wire.Data {
 	if by == nil {
 		return d
 	}

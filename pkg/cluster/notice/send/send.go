@@ -5,7 +5,7 @@
 // does, it costs half a minute and a limited amount of memory, and a panic ends only this process.
 //
 // It promises that nothing of an address leaves the process: what went wrong is a code of package
-// order, and never an error's text. Errors of the library may contain the address.
+// wire, and never an error's text. Errors of the library may contain the address.
 package send
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/services/push/ntfy"
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // maxHeap is from where on garbage is collected without pause.
@@ -41,9 +41,9 @@ const maxMemory = 96 << 20
 // maxAnswer is how much of a server's answer is read.
 const maxAnswer = 64 << 10
 
-// Main is the program: it sends the order that it reads, within limits of time and memory.
+// Main is the program: it sends the message that it reads, within limits of time and memory.
 func Main(in io.Reader, out io.Writer) error {
-	time.AfterFunc(order.Timeout, func() { os.Exit(1) }) // also if the coordinator is gone
+	time.AfterFunc(wire.Timeout, func() { os.Exit(1) }) // also if the coordinator is gone
 	limit := syscall.Rlimit{Cur: maxMemory, Max: maxMemory}
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
 		return errors.New("limiting the memory of this process")
@@ -52,39 +52,39 @@ func Main(in io.Reader, out io.Writer) error {
 	return Answer(in, out)
 }
 
-// Answer sends the order that it reads, and writes what came of it.
+// Answer sends the message that it reads, and writes what came of it.
 func Answer(in io.Reader, out io.Writer) error {
-	var o order.Message
+	var o wire.Message
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
-		return errors.New("the order cannot be read")
+		return errors.New("the message cannot be read")
 	}
 	return json.NewEncoder(out).Encode(send(o))
 }
 
 // send sends one notice.
-func send(o order.Message) (answer order.Answer) {
+func send(o wire.Message) (answer wire.Answer) {
 	defer func() {
 		if recover() != nil { // some services panic if a server cannot be reached
-			answer = order.Answer{Problem: order.ProblemOther}
+			answer = wire.Answer{Problem: wire.ProblemOther}
 		}
 	}()
 	text, err := Render(o.Template, escaped(o.Data, escapeFor(o.URL)))
 	if err != nil {
-		return order.Answer{Problem: order.ProblemTemplate, Detail: err.Error()}
+		return wire.Answer{Problem: wire.ProblemTemplate, Detail: err.Error()}
 	}
 	if o.CheckOnly { // there is no event, so the text may be empty
 		return check(o.URL)
 	}
 	if strings.TrimSpace(text) == "" {
-		return order.Answer{Problem: order.ProblemTemplate, Detail: "it gives an empty text"}
+		return wire.Answer{Problem: wire.ProblemTemplate, Detail: "it gives an empty text"}
 	}
 	seen := observe()
 	service, err := (&router.ServiceRouter{}).Locate(o.URL)
 	switch {
 	case errors.Is(err, router.ErrUnknownService):
-		return order.Answer{Problem: order.ProblemService}
+		return wire.Answer{Problem: wire.ProblemService}
 	case err != nil && seen.problem == "": // some services log in first
-		return order.Answer{Problem: order.ProblemAddress}
+		return wire.Answer{Problem: wire.ProblemAddress}
 	case err == nil:
 		seen.watch(service)
 		err = service.Send(text, &types.Params{})
@@ -93,16 +93,16 @@ func send(o order.Message) (answer order.Answer) {
 }
 
 // check returns whether an address names a service. It asks no server.
-func check(address string) order.Answer {
+func check(address string) wire.Answer {
 	var services router.ServiceRouter
 	name, _, err := services.ExtractServiceName(address)
 	if err != nil {
-		return order.Answer{Problem: order.ProblemAddress}
+		return wire.Answer{Problem: wire.ProblemAddress}
 	}
 	if _, err := services.NewService(name); err != nil {
-		return order.Answer{Problem: order.ProblemService}
+		return wire.Answer{Problem: wire.ProblemService}
 	}
-	return order.Answer{}
+	return wire.Answer{}
 }
 
 // observe has all clients of this process that have no transport of their own observed.
@@ -111,7 +111,7 @@ func observe() *observer {
 	transport.MaxResponseHeaderBytes = maxAnswer
 	o := &observer{}
 	http.DefaultTransport = o.over(transport)
-	http.DefaultClient.Timeout = order.Timeout - 5*time.Second
+	http.DefaultClient.Timeout = wire.Timeout - 5*time.Second
 	return o
 }
 
@@ -130,7 +130,7 @@ func (o *observer) watch(service types.Service) {
 // observer keeps what went wrong last.
 type observer struct {
 	mutex   sync.Mutex
-	problem order.Problem
+	problem wire.Problem
 	status  int
 }
 
@@ -154,13 +154,13 @@ func (o observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer o.mutex.Unlock()
 	switch {
 	case err != nil && (r.Context().Err() != nil || strings.Contains(err.Error(), "request canceled")): // by the client's time limit
-		o.problem, o.status = order.ProblemTimeout, 0
+		o.problem, o.status = wire.ProblemTimeout, 0
 		return nil, err
 	case err != nil:
 		o.problem, o.status = classify(err), 0
 		return nil, err
 	case response.StatusCode >= http.StatusMultipleChoices:
-		o.problem, o.status = order.ProblemStatus, response.StatusCode
+		o.problem, o.status = wire.ProblemStatus, response.StatusCode
 	default:
 		o.problem, o.status = "", 0
 	}
@@ -177,24 +177,24 @@ func (o observed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // answer returns what came of sending. Some services return no error although their last request
 // failed.
-func (o *observer) answer(err error) order.Answer {
+func (o *observer) answer(err error) wire.Answer {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	switch {
 	case o.problem != "":
-		return order.Answer{Problem: o.problem, Status: o.status}
+		return wire.Answer{Problem: o.problem, Status: o.status}
 	case err == nil:
-		return order.Answer{}
+		return wire.Answer{}
 	}
 	var reply *textproto.Error
 	if errors.As(err, &reply) {
-		return order.Answer{Problem: order.ProblemStatus, Status: reply.Code}
+		return wire.Answer{Problem: wire.ProblemStatus, Status: reply.Code}
 	}
-	return order.Answer{Problem: classify(err)}
+	return wire.Answer{Problem: classify(err)}
 }
 
 // classify returns the code of an error of the network.
-func classify(err error) order.Problem {
+func classify(err error) wire.Problem {
 	var (
 		unknownHost *net.DNSError
 		timeout     net.Error
@@ -204,13 +204,13 @@ func classify(err error) order.Problem {
 	)
 	switch {
 	case errors.As(err, &unknownHost) && !unknownHost.IsTimeout:
-		return order.ProblemName
+		return wire.ProblemName
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return order.ProblemTimeout
+		return wire.ProblemTimeout
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return order.ProblemRefused
+		return wire.ProblemRefused
 	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &certificate):
-		return order.ProblemCertificate
+		return wire.ProblemCertificate
 	}
-	return order.ProblemOther
+	return wire.ProblemOther
 }

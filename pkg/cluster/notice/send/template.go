@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 // maxText is the maximum length of what is sent, in bytes.
@@ -24,7 +24,7 @@ func parsed(text string) (*template.Template, error) {
 }
 
 // Render returns the text of a notice, cut to its maximum length.
-func Render(text string, d order.Data) (string, error) {
+func Render(text string, d wire.Data) (string, error) {
 	t, err := parsed(text)
 	if err != nil {
 		return "", err

@@ -6,11 +6,11 @@ import (
 
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/order"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
 func TestRender(t *testing.T) {
-	data := order.Data{Event: "Stalled", Upgrade: "v1-34-4", Node: "w1", Text: "the text"}
+	data := wire.Data{Event: "Stalled", Upgrade: "v1-34-4", Node: "w1", Text: "the text"}
 	for text, want := range map[string]string{
 		"":                   "the text",
 		"staging: {{.Text}}": "staging: the text",
@@ -38,7 +38,7 @@ func TestRender(t *testing.T) {
 // TestWordsOfOthers checks what is sent of words that mention, link and have markup.
 func TestWordsOfOthers(t *testing.T) {
 	const words = "<!here> @channel *all* [run](https://evil.example/x) `sudo` & _u_"
-	data := order.Data{
+	data := wire.Data{
 		ID: "0a", Reason: "StageFailed", Message: words, Next: "kubectl upgrade status w1 --log",
 		Text: "Upgrade u (v1.34.3 to v1.34.4): node w1 failed, StageFailed: " + words + ". Next: `kubectl upgrade status w1 --log` (id 0a)",
 	}

@@ -1,6 +1,6 @@
-// Package order has what the coordinator tells the program that sends one notice, and what that
+// Package wire has what the coordinator tells the program that sends one notice, and what that
 // answers. It links nothing of either.
-package order
+package wire
 
 import "time"
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // leftOnHost prints the units, mounts, half images and files of the guard that an upgrade may
@@ -65,7 +65,7 @@ func (c *testCluster) slotsFree() error {
 	}
 	slots := 0
 	for _, lease := range leases.Items {
-		if _, is := fleet.SlotIndex(lease.Name); !is {
+		if _, is := clusterstate.SlotIndex(lease.Name); !is {
 			continue
 		}
 		slots++

@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Etcd holds the node if, without it, fewer ready members than a majority would be
 // left. members is the expected number, if that is larger than len(etcd). A single
 // member is allowed: the API is then unavailable as long as its node is. The agent
 // calls it again with what it reads itself.
-func Etcd(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
+func Etcd(etcd []clusterstate.StaticPod, members int, node string) clusterstate.Hold {
 	members = max(members, len(etcd))
 	others := 0
 	for _, pod := range etcd {
@@ -19,15 +19,15 @@ func Etcd(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
 			others++
 		}
 	}
-	majority := fleet.Majority(members)
+	majority := clusterstate.Majority(members)
 	if len(etcd) == 0 || members == 1 || others >= majority {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)
 	if members == 2 {
 		message += "; add a third control-plane node"
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
 }
 
 // EtcdQuorum is the id of the check that the planner and the agents repeat before a node

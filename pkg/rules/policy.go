@@ -7,31 +7,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // observed is the hold of every node while the policy's mode is Observe.
-var observed = fleet.Hold{
+var observed = clusterstate.Hold{
 	Reason:  v1alpha1.ReasonObserved,
 	Message: "the cluster is only observed: nothing on any node is changed until spec.mode of UpgradePolicy cluster is Manage",
 }
 
 // missing is the hold of every node while there is no policy. A policy that is deleted
 // was not replaced by one that says Observe: nodes that are managed stay managed.
-var missing = fleet.Hold{
+var missing = clusterstate.Hold{
 	Reason:  v1alpha1.ReasonPolicyMissing,
 	Message: "there is no UpgradePolicy cluster: nothing begins on any node, and no node is given back, until an administrator creates it",
 }
 
 // Policy returns why the policy, nil if there is none, allows no change of any node.
-func Policy(policy *v1alpha1.UpgradePolicy) fleet.Hold {
+func Policy(policy *v1alpha1.UpgradePolicy) clusterstate.Hold {
 	switch {
 	case policy == nil:
 		return missing
 	case policy.Observes():
 		return observed
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // FollowedUpgrade returns the upgrade to whose version late and returning nodes are

@@ -2,7 +2,7 @@ package rules
 
 import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // ClusterAPIDecides reports whether Cluster API decides which nodes begin an upgrade to a version. The policy
@@ -13,14 +13,14 @@ func ClusterAPIDecides(policy *v1alpha1.UpgradePolicy) bool {
 
 // Request holds a node that Cluster API does not ask for, where it decides. The agent calls it again
 // with what it reads itself.
-func Request(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec, kind v1alpha1.UpgradeType, node, uid string) fleet.Hold {
+func Request(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec, kind v1alpha1.UpgradeType, node, uid string) clusterstate.Hold {
 	if !ClusterAPIDecides(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	return NotRequested
 }
 
 // NotRequested is the hold of a node that Cluster API does not ask for.
-var NotRequested = fleet.Hold{
+var NotRequested = clusterstate.Hold{
 	Reason: v1alpha1.ReasonNotRequested, Message: "Cluster API decides on versions here (versionsFrom of the UpgradePolicy), and has not asked for this node",
 }

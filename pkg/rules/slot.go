@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // MayKeepSlot reports whether the node that a Lease names as the slot's holder may have taken it:
@@ -62,7 +62,7 @@ func UsesSlot(u *v1alpha1.NodeUpgrade, slotAnnotation, slot string) bool {
 // may write both itself. Before the cordon, and for a restart without one, there is no
 // annotation.
 func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
-	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
+	if _, slot := clusterstate.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
 	}
 	if !freedSlot(u.Status.Steps) {

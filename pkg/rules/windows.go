@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -39,10 +39,10 @@ type classKey struct {
 
 // Availability is what the schedules say for a class, from one instant until it changes.
 type Availability struct {
-	Hold   fleet.Hold
+	Hold   clusterstate.Hold
 	Closes *time.Time // when the open window closes; nil: that is not known
 	// tooShort caches the holds of nodes that need longer than is left, by need.
-	tooShort map[time.Duration]fleet.Hold
+	tooShort map[time.Duration]clusterstate.Hold
 }
 
 // Changes returns when the availability may change; nil: that is not known.
@@ -110,16 +110,16 @@ func (w *Windows) Lookup(c *Class, now time.Time) *Availability {
 }
 
 // evaluate returns what the schedules say for the class at that moment.
-func (w *Windows) evaluate(c *Class, moment *schedule.Moment) (hold fleet.Hold, closes *time.Time) {
+func (w *Windows) evaluate(c *Class, moment *schedule.Moment) (hold clusterstate.Hold, closes *time.Time) {
 	verdict := moment.At
 	if w.ignored {
 		verdict = moment.IgnoringWindows
 	}
 	said := verdict(c.labels, c.kind)
 	if said.Open {
-		return fleet.Hold{}, said.Until
+		return clusterstate.Hold{}, said.Until
 	}
-	return fleet.Hold{Reason: said.Reason, Message: said.Message, Until: said.Until}, nil
+	return clusterstate.Hold{Reason: said.Reason, Message: said.Message, Until: said.Until}, nil
 }
 
 // maxOpenings is how many openings nextOpening examines.
@@ -128,21 +128,21 @@ const maxOpenings = 8
 // TooShort returns the hold for nodes that need longer than the window stays open,
 // until the next opening that is long enough. It is computed once for all nodes with
 // the same need.
-func (w *Windows) TooShort(c *Class, a *Availability, need time.Duration) fleet.Hold {
+func (w *Windows) TooShort(c *Class, a *Availability, need time.Duration) clusterstate.Hold {
 	if hold, found := a.tooShort[need]; found {
 		return hold
 	}
 	// The remaining time is left out: the message would change with every plan.
-	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, fleet.FormatTime(*a.Closes))
+	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, clusterstate.FormatTime(*a.Closes))
 	until := w.nextOpening(c, *a.Closes, need)
 	if until == nil {
 		message += "; none of the next openings is long enough"
 	} else {
-		message += "; the next opening that is long enough begins " + fleet.FormatTime(*until)
+		message += "; the next opening that is long enough begins " + clusterstate.FormatTime(*until)
 	}
-	hold := fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime, Message: message, Until: until, Stays: until == nil}
+	hold := clusterstate.Hold{Reason: v1alpha1.ReasonInsufficientTime, Message: message, Until: until, Stays: until == nil}
 	if a.tooShort == nil {
-		a.tooShort = map[time.Duration]fleet.Hold{}
+		a.tooShort = map[time.Duration]clusterstate.Hold{}
 	}
 	a.tooShort[need] = hold
 	return hold
@@ -181,7 +181,7 @@ func (w *Windows) nextOpening(c *Class, at time.Time, need time.Duration) *time.
 //
 // Window runs the planner's own filters, for the agent: it calls Window with what it reads
 // itself, before it begins and before it activates the image.
-func Window(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) fleet.Hold {
+func Window(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) clusterstate.Hold {
 	if hold := Upgrade(upgrade, now); hold.Holds() {
 		return hold
 	}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Ensure creates those of slot-0 to slot-(n-1) that are missing, and deletes free slots
@@ -30,11 +30,11 @@ func (s *Slots) Ensure(ctx context.Context, n int) error {
 		problems = append(problems, s.deleteSurplus(ctx, &leases[i], n), s.restoreLabel(ctx, &leases[i]))
 	}
 	for i := range n {
-		if there[fleet.SlotName(i)] {
+		if there[clusterstate.SlotName(i)] {
 			continue
 		}
-		if err := s.create(ctx, fleet.Slot{Name: fleet.SlotName(i)}); err != nil && !apierrors.IsAlreadyExists(err) {
-			problems = append(problems, fmt.Errorf("creating %s: %w", fleet.SlotName(i), err))
+		if err := s.create(ctx, clusterstate.Slot{Name: clusterstate.SlotName(i)}); err != nil && !apierrors.IsAlreadyExists(err) {
+			problems = append(problems, fmt.Errorf("creating %s: %w", clusterstate.SlotName(i), err))
 		}
 	}
 	return errors.Join(problems...)
@@ -58,7 +58,7 @@ func (s *Slots) restoreLabel(ctx context.Context, lease *coordinationv1.Lease) e
 // read.
 func (s *Slots) deleteSurplus(ctx context.Context, lease *coordinationv1.Lease, n int) error {
 	slot, err := FromLease(lease)
-	index, numbered := fleet.SlotIndex(lease.Name)
+	index, numbered := clusterstate.SlotIndex(lease.Name)
 	if err != nil || !slot.Free() || (numbered && index < n) {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s *Slots) deleteSurplus(ctx context.Context, lease *coordinationv1.Lease, 
 	return nil
 }
 
-func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
+func (s *Slots) create(ctx context.Context, slot clusterstate.Slot) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: slot.Name}}
 	label(lease)
 	store(slot, lease)
@@ -85,13 +85,13 @@ func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
 // reserved for or held by another node, and succeeds if it is already reserved for
 // this one. What a watch shows of that will do: the node cannot take a slot that is no longer
 // reserved for it.
-func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) error {
+func (s *Slots) Reserve(ctx context.Context, name string, owner clusterstate.Owner) error {
 	if lease := s.watched(name); lease != nil {
 		if slot, err := FromLease(lease); err == nil && slot.ReservedFor == owner {
 			return nil
 		}
 	}
-	return s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
+	return s.change(ctx, name, func(slot *clusterstate.Slot) (bool, error) {
 		if slot.ReservedFor == owner {
 			return false, nil
 		}
@@ -105,8 +105,8 @@ func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) err
 
 // Withdraw removes the node's reservation of the slot. If the node has taken the slot meanwhile,
 // it returns ErrTaken: only the node knows when it is back in service.
-func (s *Slots) Withdraw(ctx context.Context, name string, owner fleet.Owner) error {
-	return ifThere(s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
+func (s *Slots) Withdraw(ctx context.Context, name string, owner clusterstate.Owner) error {
+	return ifThere(s.change(ctx, name, func(slot *clusterstate.Slot) (bool, error) {
 		if slot.Holder == owner {
 			return false, fmt.Errorf("withdrawing %s from %s: %w", name, owner.Node, ErrTaken)
 		}
@@ -125,7 +125,7 @@ func ifThere(err error) error {
 // Reap frees the slots of a node whose Node object is gone or was replaced by another one
 // of the same name. It reads the Node from the API server: a stale cache must not free the
 // slot of a node that is down. It returns ErrNodeExists if the Node still exists.
-func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
+func (s *Slots) Reap(ctx context.Context, owner clusterstate.Owner) error {
 	node, err := s.nodes.Get(ctx, owner.Node, metav1.GetOptions{})
 	switch {
 	case err == nil && string(node.UID) == owner.UID:
@@ -138,9 +138,9 @@ func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
 
 // Abandon frees the slots that a node holds or that are reserved for it, but none that it takes meanwhile: then it
 // lives, and has begun. Call it only if a person declared that the node will not come back.
-func (s *Slots) Abandon(ctx context.Context, owner fleet.Owner) error {
-	listed := map[string]fleet.Owner{} // the holders
-	return s.changeEach(ctx, "freeing", func(slot *fleet.Slot) bool {
+func (s *Slots) Abandon(ctx context.Context, owner clusterstate.Owner) error {
+	listed := map[string]clusterstate.Owner{} // the holders
+	return s.changeEach(ctx, "freeing", func(slot *clusterstate.Slot) bool {
 		if _, again := listed[slot.Name]; !again {
 			listed[slot.Name] = slot.Holder
 		}
@@ -154,7 +154,7 @@ func (s *Slots) Abandon(ctx context.Context, owner fleet.Owner) error {
 
 // GiveBack frees the slot if the node holds it. Call it only for a node that has not taken it,
 // whatever the Lease says.
-func (s *Slots) GiveBack(ctx context.Context, name string, owner fleet.Owner) error {
+func (s *Slots) GiveBack(ctx context.Context, name string, owner clusterstate.Owner) error {
 	return s.Free(ctx, name, owner)
 }
 
@@ -162,20 +162,20 @@ func (s *Slots) GiveBack(ctx context.Context, name string, owner fleet.Owner) er
 // lost its holder, or names the node instead, which has not taken it. Call it only for a node that
 // has taken the slot and has not freed it. It replaces another node's reservation, as this node is
 // already out of service. It returns ErrTaken if a third node holds the slot.
-func (s *Slots) Restore(ctx context.Context, name string, owner, instead fleet.Owner) error {
-	err := s.create(ctx, fleet.Slot{Name: name, ReservedFor: owner, Holder: owner})
+func (s *Slots) Restore(ctx context.Context, name string, owner, instead clusterstate.Owner) error {
+	err := s.create(ctx, clusterstate.Slot{Name: name, ReservedFor: owner, Holder: owner})
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
 			return fmt.Errorf("restoring %s for %s: %w", name, owner.Node, err)
 		}
 		return nil
 	}
-	return s.rewrite(ctx, name, func(slot *fleet.Slot, unreadable error) (bool, error) {
+	return s.rewrite(ctx, name, func(slot *clusterstate.Slot, unreadable error) (bool, error) {
 		switch {
 		case unreadable != nil:
 		case slot.Holder == owner:
 			return false, nil
-		case slot.Holder != fleet.Owner{} && slot.Holder != instead:
+		case slot.Holder != clusterstate.Owner{} && slot.Holder != instead:
 			return false, fmt.Errorf("restoring %s for %s: %s holds it: %w", name, owner.Node, slot.Holder.Node, ErrTaken)
 		}
 		slot.Holder, slot.ReservedFor = owner, owner

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -24,7 +24,7 @@ const LabelSelector = v1alpha1.SlotLabel + "=true"
 // Is reports whether the Lease is a slot, by its name or its label. One with the label and
 // another name counts as surplus, and is deleted when it is free.
 func Is(lease *coordinationv1.Lease) bool {
-	_, is := fleet.SlotIndex(lease.Name)
+	_, is := clusterstate.SlotIndex(lease.Name)
 	return is || labelled(lease)
 }
 
@@ -44,17 +44,17 @@ var (
 
 // FromLease parses a slot. If it returns an error, the slot's owner is not known: the slot
 // is Unreadable, and counts as taken.
-func FromLease(lease *coordinationv1.Lease) (fleet.Slot, error) {
-	s := fleet.Slot{Name: lease.Name, Unlabelled: !labelled(lease)}
+func FromLease(lease *coordinationv1.Lease) (clusterstate.Slot, error) {
+	s := clusterstate.Slot{Name: lease.Name, Unlabelled: !labelled(lease)}
 	var err error
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
-		if s.Holder, err = fleet.ParseOwner(*holder); err != nil {
+		if s.Holder, err = clusterstate.ParseOwner(*holder); err != nil {
 			s.Unreadable = true
 			return s, fmt.Errorf("reading holder of Lease %s: %w", lease.Name, err)
 		}
 	}
 	if reserved := lease.Annotations[v1alpha1.ReservedForAnnotation]; reserved != "" {
-		if s.ReservedFor, err = fleet.ParseOwner(reserved); err != nil {
+		if s.ReservedFor, err = clusterstate.ParseOwner(reserved); err != nil {
 			s.Unreadable = true
 			return s, fmt.Errorf("reading reservation of Lease %s: %w", lease.Name, err)
 		}
@@ -63,8 +63,8 @@ func FromLease(lease *coordinationv1.Lease) (fleet.Slot, error) {
 }
 
 // store sets the Lease's fields to the slot's holder and reservation.
-func store(s fleet.Slot, lease *coordinationv1.Lease) {
-	if s.ReservedFor == (fleet.Owner{}) {
+func store(s clusterstate.Slot, lease *coordinationv1.Lease) {
+	if s.ReservedFor == (clusterstate.Owner{}) {
 		delete(lease.Annotations, v1alpha1.ReservedForAnnotation)
 	} else {
 		if lease.Annotations == nil {
@@ -73,7 +73,7 @@ func store(s fleet.Slot, lease *coordinationv1.Lease) {
 		lease.Annotations[v1alpha1.ReservedForAnnotation] = s.ReservedFor.String()
 	}
 	lease.Spec.HolderIdentity = nil
-	if s.Holder != (fleet.Owner{}) {
+	if s.Holder != (clusterstate.Owner{}) {
 		holder := s.Holder.String()
 		lease.Spec.HolderIdentity = &holder
 	}
@@ -112,8 +112,8 @@ func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 
 // change reads the Lease, calls decide to change the slot, and writes it. After a conflict
 // it starts again. decide returns false to leave the slot as it is; it may be called several times.
-func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
-	return s.rewrite(ctx, name, func(slot *fleet.Slot, unreadable error) (bool, error) {
+func (s *Slots) change(ctx context.Context, name string, decide func(*clusterstate.Slot) (bool, error)) error {
+	return s.rewrite(ctx, name, func(slot *clusterstate.Slot, unreadable error) (bool, error) {
 		if unreadable != nil {
 			return false, unreadable
 		}
@@ -122,7 +122,7 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot
 }
 
 // rewrite is change for a Lease that may be unreadable.
-func (s *Slots) rewrite(ctx context.Context, name string, decide func(slot *fleet.Slot, unreadable error) (bool, error)) error {
+func (s *Slots) rewrite(ctx context.Context, name string, decide func(slot *clusterstate.Slot, unreadable error) (bool, error)) error {
 	// What a watch shows may be old: only a change that the API server accepts counts.
 	if lease := s.watched(name); lease != nil {
 		changed, err := s.rewriteLease(ctx, lease.DeepCopy(), decide)
@@ -141,7 +141,7 @@ func (s *Slots) rewrite(ctx context.Context, name string, decide func(slot *flee
 }
 
 // rewriteLease calls decide to change the slot, and writes the Lease if it is to be changed.
-func (s *Slots) rewriteLease(ctx context.Context, lease *coordinationv1.Lease, decide func(slot *fleet.Slot, unreadable error) (bool, error)) (changed bool, err error) {
+func (s *Slots) rewriteLease(ctx context.Context, lease *coordinationv1.Lease, decide func(slot *clusterstate.Slot, unreadable error) (bool, error)) (changed bool, err error) {
 	slot, err := FromLease(lease)
 	before := slot
 	if changed, err := decide(&slot, err); err != nil || !changed {
@@ -160,7 +160,7 @@ func (s *Slots) rewriteLease(ctx context.Context, lease *coordinationv1.Lease, d
 
 // changeEach changes each slot for which decide returns true. A Lease that cannot be parsed is
 // left as it is.
-func (s *Slots) changeEach(ctx context.Context, doing string, decide func(*fleet.Slot) bool) error {
+func (s *Slots) changeEach(ctx context.Context, doing string, decide func(*clusterstate.Slot) bool) error {
 	leases, err := s.list(ctx)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *Slots) changeEach(ctx context.Context, doing string, decide func(*fleet
 		if err != nil || !decide(&slot) {
 			continue
 		}
-		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) { return decide(slot), nil })
+		err = s.change(ctx, slot.Name, func(slot *clusterstate.Slot) (bool, error) { return decide(slot), nil })
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", doing, slot.Name, err)
 		}
@@ -182,7 +182,7 @@ func (s *Slots) changeEach(ctx context.Context, doing string, decide func(*fleet
 // which only client-go's many clients of one object need. A simulation stays repeatable.
 var backOff = wait.Backoff{Steps: 4, Duration: 10 * time.Millisecond, Factor: 5}
 
-func acquired(s fleet.Slot) *metav1.MicroTime {
+func acquired(s clusterstate.Slot) *metav1.MicroTime {
 	if s.Free() {
 		return nil
 	}

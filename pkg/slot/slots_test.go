@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
@@ -66,7 +66,7 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	step(t, "and one more comes back", s.Ensure(ctx, 2), nil)
 	compare(t, s, "slot-0: for slot-a", "slot-1: -")
 
-	step(t, "another node under that name is another node", s.Take(ctx, "slot-0", fleet.Owner{Node: a.Node, UID: "joined-anew"}), ErrNotReserved)
+	step(t, "another node under that name is another node", s.Take(ctx, "slot-0", clusterstate.Owner{Node: a.Node, UID: "joined-anew"}), ErrNotReserved)
 	step(t, "a takes it", s.Take(ctx, "slot-0", a), nil)
 	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, "slot-0", a), ErrTaken)
 	step(t, "another is reserved for it", s.Reserve(ctx, "slot-1", a), nil)
@@ -103,27 +103,27 @@ func rebuilds(t *testing.T, client kubernetes.Interface) {
 	down, other := addNode(t, client, "slot-down"), addNode(t, client, "slot-other")
 	deleteAll(t, client)
 
-	step(t, "a deleted Lease comes back", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
+	step(t, "a deleted Lease comes back", s.Restore(ctx, "slot-0", down, clusterstate.Owner{}), nil)
 	compare(t, s, "slot-0: held by slot-down")
-	step(t, "twice is once", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
+	step(t, "twice is once", s.Restore(ctx, "slot-0", down, clusterstate.Owner{}), nil)
 
 	deleteAll(t, client)
 	step(t, "one made anew as free", s.Ensure(ctx, 1), nil)
 	step(t, "and promised to another node", s.Reserve(ctx, "slot-0", other), nil)
-	step(t, "goes to the node that is down", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
+	step(t, "goes to the node that is down", s.Restore(ctx, "slot-0", down, clusterstate.Owner{}), nil)
 	compare(t, s, "slot-0: held by slot-down")
 
 	deleteAll(t, client)
 	step(t, "one that another node has taken", s.Ensure(ctx, 1), nil)
 	step(t, "is reserved", s.Reserve(ctx, "slot-0", other), nil)
 	step(t, "is taken", s.Take(ctx, "slot-0", other), nil)
-	step(t, "stays its own", s.Restore(ctx, "slot-0", down, fleet.Owner{}), ErrTaken)
+	step(t, "stays its own", s.Restore(ctx, "slot-0", down, clusterstate.Owner{}), ErrTaken)
 	step(t, "unless that node has not taken it", s.Restore(ctx, "slot-0", down, other), nil)
 	compare(t, s, "slot-0: held by slot-down")
 	garble := []byte(`{"spec":{"holderIdentity":"garbled"}}`)
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(ctx, "slot-0", types.MergePatchType, garble, metav1.PatchOptions{})
 	step(t, "one that cannot be parsed", err, nil)
-	step(t, "is mended", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
+	step(t, "is mended", s.Restore(ctx, "slot-0", down, clusterstate.Owner{}), nil)
 	compare(t, s, "slot-0: held by slot-down")
 }
 
@@ -141,7 +141,7 @@ func namesNext(t *testing.T, client kubernetes.Interface) {
 	deleteAll(t, client)
 	name := func() {
 		t.Helper()
-		step(t, "a restored slot", s.Restore(ctx, "slot-0", a, fleet.Owner{}), nil)
+		step(t, "a restored slot", s.Restore(ctx, "slot-0", a, clusterstate.Owner{}), nil)
 		reserved := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.ReservedForAnnotation, next)
 		_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(ctx, "slot-0", types.MergePatchType, reserved, metav1.PatchOptions{})
 		step(t, "names the next node", err, nil)
@@ -213,10 +213,10 @@ func TestOneWinner(t *testing.T) {
 	s := newSlots(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	var wait sync.WaitGroup
-	won := make(chan fleet.Owner, 20)
+	won := make(chan clusterstate.Owner, 20)
 	for i := range 20 {
 		wait.Go(func() {
-			me := fleet.Owner{Node: fmt.Sprintf("slot-racer-%d", i), UID: "u"}
+			me := clusterstate.Owner{Node: fmt.Sprintf("slot-racer-%d", i), UID: "u"}
 			if s.Reserve(t.Context(), "slot-0", me) == nil {
 				won <- me
 			}
@@ -224,7 +224,7 @@ func TestOneWinner(t *testing.T) {
 	}
 	wait.Wait()
 	close(won)
-	var winners []fleet.Owner
+	var winners []clusterstate.Owner
 	for me := range won {
 		winners = append(winners, me)
 	}
@@ -236,7 +236,7 @@ func TestOneWinner(t *testing.T) {
 
 // After a conflict the change is decided again, from what the other client wrote.
 func TestConflictIsDecidedAgain(t *testing.T) {
-	a, b := fleet.Owner{Node: "a", UID: "1"}, fleet.Owner{Node: "b", UID: "2"}
+	a, b := clusterstate.Owner{Node: "a", UID: "1"}, clusterstate.Owner{Node: "b", UID: "2"}
 	client := fake.NewClientset()
 	s := newSlots(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
@@ -251,7 +251,7 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store(fleet.Slot{Name: "slot-0", ReservedFor: b}, lease.(*coordinationv1.Lease))
+		store(clusterstate.Slot{Name: "slot-0", ReservedFor: b}, lease.(*coordinationv1.Lease))
 		step(t, "b is faster", client.Tracker().Update(action.GetResource(), lease, v1alpha1.Namespace), nil)
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
 	})
@@ -261,7 +261,7 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 
 // A slot that a node takes while it is abandoned is not freed: it lives, and has begun.
 func TestTakenWhileAbandoned(t *testing.T) {
-	a := fleet.Owner{Node: "a", UID: "1"}
+	a := clusterstate.Owner{Node: "a", UID: "1"}
 	client := fake.NewClientset()
 	s := newSlots(client)
 	step(t, "two slots", s.Ensure(t.Context(), 2), nil)
@@ -278,7 +278,7 @@ func TestTakenWhileAbandoned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store(fleet.Slot{Name: "slot-0", ReservedFor: a, Holder: a}, lease.(*coordinationv1.Lease))
+		store(clusterstate.Slot{Name: "slot-0", ReservedFor: a, Holder: a}, lease.(*coordinationv1.Lease))
 		step(t, "a takes it", client.Tracker().Update(action.GetResource(), lease, v1alpha1.Namespace), nil)
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
 	})
@@ -295,7 +295,7 @@ func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
 	step(t, "a program writes garbage", err, nil)
 	owner := addNode(t, client, "a")
-	step(t, "rebuild", s.Restore(t.Context(), "slot-1", owner, fleet.Owner{}), nil)
+	step(t, "rebuild", s.Restore(t.Context(), "slot-1", owner, clusterstate.Owner{}), nil)
 	step(t, "ensure", s.Ensure(t.Context(), 3), nil)
 	if name, err := s.Held(t.Context(), owner); err != nil || name != "slot-1" {
 		t.Errorf("a holds %q: %v", name, err)
@@ -326,7 +326,7 @@ func newSlots(client kubernetes.Interface) *Slots {
 	return New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes(), Unwatched)
 }
 
-func addNode(t *testing.T, client kubernetes.Interface, name string) fleet.Owner {
+func addNode(t *testing.T, client kubernetes.Interface, name string) clusterstate.Owner {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, isFake := client.(*fake.Clientset); isFake {
@@ -336,7 +336,7 @@ func addNode(t *testing.T, client kubernetes.Interface, name string) fleet.Owner
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
+	return clusterstate.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
 // deleteAll deletes every slot, also those that are held.
@@ -376,9 +376,9 @@ func compare(t *testing.T, s *Slots, want ...string) {
 		}
 		line := slot.Name + ": -"
 		switch {
-		case slot.Holder != fleet.Owner{}:
+		case slot.Holder != clusterstate.Owner{}:
 			line = slot.Name + ": held by " + slot.Holder.Node
-		case slot.ReservedFor != fleet.Owner{}:
+		case slot.ReservedFor != clusterstate.Owner{}:
 			line = slot.Name + ": for " + slot.ReservedFor.Node
 		}
 		got = append(got, line)

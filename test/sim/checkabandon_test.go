@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // checkAbandonment checks a change of the field abandoned of a NodeUpgrade.
@@ -33,7 +33,7 @@ func (w *world) checkAbandonment(by, name string, before, after tree) {
 
 // wasAbandoned reports whether a node whose slot was freed because a person had abandoned it
 // has reported since, in the middle of its attempt or that it has failed: it gets the slot back.
-func (w *world) wasAbandoned(owner fleet.Owner) bool {
+func (w *world) wasAbandoned(owner clusterstate.Owner) bool {
 	nu := w.nodeUpgrade(owner.Node)
 	abandoned := w.since["abandoned "+owner.UID]
 	if nu == nil || abandoned.IsZero() || w.since["freed "+owner.UID].Before(abandoned) {
@@ -45,7 +45,7 @@ func (w *world) wasAbandoned(owner fleet.Owner) bool {
 
 // returnsTo reports whether a slot may go to a node that was abandoned and is not, from a holder
 // whose Node is gone, though its host may still work, or which was abandoned too.
-func (w *world) returnsTo(owner, holder fleet.Owner) bool {
+func (w *world) returnsTo(owner, holder clusterstate.Owner) bool {
 	object := w.api.objects[key{Resource: "nodes", Name: holder.Node}]
 	return w.wasAbandoned(owner) && (w.abandoned(holder) || object == nil || text(metadata(object.tree), "uid") != holder.UID)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -113,7 +113,7 @@ func (w *world) checkEnd() {
 	}
 	for _, s := range w.api.list("leases", "", func(tree) bool { return true }) {
 		one := slotOf(s)
-		if one.Holder != (fleet.Owner{}) && !w.stopped(one.Holder) {
+		if one.Holder != (clusterstate.Owner{}) && !w.stopped(one.Holder) {
 			w.broken("leftovers", "%s is held by %s in the end: %s", one.Name, one.Holder, w.describe())
 		}
 	}
@@ -157,7 +157,7 @@ func (w *world) anyStopped() bool {
 	return false
 }
 
-func (w *world) stopped(owner fleet.Owner) bool {
+func (w *world) stopped(owner clusterstate.Owner) bool {
 	nu := w.nodeUpgrade(owner.Node)
 	return nu != nil && nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped
 }

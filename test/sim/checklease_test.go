@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-func slotOf(s *stored) (one fleet.Slot) {
+func slotOf(s *stored) (one clusterstate.Slot) {
 	if s != nil {
 		one, _ = slot.FromLease(s.object("leases").(*coordinationv1.Lease))
 	}
@@ -23,7 +23,7 @@ func slotOf(s *stored) (one fleet.Slot) {
 // checkLease checks promises 4 and 6 on a change of a slot.
 func (w *world) checkLease(by string, k key, before, after *stored) {
 	was, is := slotOf(before), slotOf(after)
-	none := fleet.Owner{}
+	none := clusterstate.Owner{}
 	if was.Holder != is.Holder || was.ReservedFor != is.ReservedFor {
 		w.note("%s: %s is reserved for %q and held by %q", by, k.Name, is.ReservedFor.Node, is.Holder.Node)
 	}
@@ -80,26 +80,26 @@ func (w *world) givenLately(uid string) bool {
 }
 
 // took reports whether the node is the last that took the slot, or claims it.
-func (w *world) took(owner fleet.Owner, slot string) bool {
+func (w *world) took(owner clusterstate.Owner, slot string) bool {
 	return w.lastHolder[slot] == owner.String() || w.claims(owner, slot)
 }
 
 // claims reports whether the node's annotation and its NodeUpgrade's spec both name the slot. A kubelet
 // may annotate its Node, and gets no other slot by that than the one reserved for it.
-func (w *world) claims(owner fleet.Owner, slot string) bool {
+func (w *world) claims(owner clusterstate.Owner, slot string) bool {
 	nu := w.nodeUpgrade(owner.Node)
 	return nu != nil && nu.Spec.Slot == slot && nu.OwnedBy(types.UID(owner.UID)) && w.marksSlot(owner, slot)
 }
 
 // marksSlot reports whether the node's annotation names the slot.
-func (w *world) marksSlot(owner fleet.Owner, slot string) bool {
+func (w *world) marksSlot(owner clusterstate.Owner, slot string) bool {
 	object := w.api.objects[key{Resource: "nodes", Name: owner.Node}]
 	return object != nil && text(inner(metadata(object.tree), "annotations"), v1alpha1.SlotAnnotation) == slot
 }
 
 // inService reports whether a node has ended its turn, whatever its slots say: nothing runs, its
 // Node has no marks of ours, and its step says so.
-func (w *world) inService(owner fleet.Owner) bool {
+func (w *world) inService(owner clusterstate.Owner) bool {
 	i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.owner() == owner })
 	nu, object := w.nodeUpgrade(owner.Node), get[*corev1.Node](w.api, key{Resource: "nodes", Name: owner.Node})
 	if i < 0 || nu == nil || object == nil {
@@ -110,13 +110,13 @@ func (w *world) inService(owner fleet.Owner) bool {
 		object.Annotations[v1alpha1.CordonAnnotation] == "" && object.Annotations[v1alpha1.SlotAnnotation] == ""
 }
 
-func (w *world) abandoned(owner fleet.Owner) bool {
+func (w *world) abandoned(owner clusterstate.Owner) bool {
 	nu := w.nodeUpgrade(owner.Node)
 	return nu != nil && nu.Abandoned != nil
 }
 
 // checkFreed checks a slot that its node has just freed.
-func (w *world) checkFreed(by, name string, owner fleet.Owner) {
+func (w *world) checkFreed(by, name string, owner clusterstate.Owner) {
 	for _, n := range w.nodes {
 		if n.owner() != owner || n.removed {
 			continue

@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -87,19 +87,19 @@ func (w *world) startCoordinator(i int) {
 }
 
 // source is what the source of images offers.
-func (w *world) source() fleet.Source {
-	offers := []fleet.Offer{w.offer(w.script.To)}
+func (w *world) source() clusterstate.Source {
+	offers := []clusterstate.Offer{w.offer(w.script.To)}
 	if w.script.has("take back") {
 		offers = append(offers, w.offer(w.script.From))
 	}
 	if w.offersNext {
 		offers = append(offers, w.offer(w.script.next()))
 	}
-	return fleet.Source{Offers: offers}
+	return clusterstate.Source{Offers: offers}
 }
 
-func (w *world) offer(version string) fleet.Offer {
-	return fleet.Offer{Version: version, Image: v1alpha1.Image{
+func (w *world) offer(version string) clusterstate.Offer {
+	return clusterstate.Offer{Version: version, Image: v1alpha1.Image{
 		Architecture: arch, URL: "https://images.example/" + version, Digest: v1alpha1.DigestOf(w.digestOf(version)),
 	}}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // anyEdits returns edits after which a Lease names another node, in one seed of
@@ -82,7 +82,7 @@ func (w *world) editLease(k key, f fault) {
 // editedLease is one that a person has edited: it named one node, and names another.
 type editedLease struct {
 	at         time.Time
-	was, names fleet.Owner
+	was, names clusterstate.Owner
 }
 
 // checkMended checks, after a coordinator that knew everything has carried out a plan which it
@@ -109,14 +109,14 @@ func (w *world) checkMended(began time.Time) {
 }
 
 // ordered reports whether the node's order names the slot.
-func (w *world) ordered(owner fleet.Owner, slot string) bool {
+func (w *world) ordered(owner clusterstate.Owner, slot string) bool {
 	nu := w.nodeUpgrade(owner.Node)
 	return nu != nil && nu.OwnedBy(types.UID(owner.UID)) && nu.Spec.Slot == slot
 }
 
 // worksWith reports whether a node has said before that time that it works with the slot, and
 // nothing else since.
-func (w *world) worksWith(owner fleet.Owner, slot string, before time.Time) bool {
+func (w *world) worksWith(owner clusterstate.Owner, slot string, before time.Time) bool {
 	nu, n := w.nodeUpgrade(owner.Node), w.node(owner.Node)
 	if nu == nil || n == nil || n.owner() != owner || !nu.OwnedBy(types.UID(owner.UID)) || nu.Abandoned != nil || w.lastHolder[slot] != owner.String() {
 		return false

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -222,7 +222,7 @@ func (n *node) healthy() bool { return n.on && !n.shutting && n.ready && n.kubel
 // memberUp reports whether this node's static pods run, with its member of etcd.
 func (n *node) memberUp() bool { return n.controlPlane && n.podsUp }
 
-func (n *node) owner() fleet.Owner { return fleet.Owner{Node: n.name, UID: n.uid} }
+func (n *node) owner() clusterstate.Owner { return clusterstate.Owner{Node: n.name, UID: n.uid} }
 
 // busy returns the disruptive verb that runs, or "". Kubeadm ahead of the node's turn disrupts
 // nothing.

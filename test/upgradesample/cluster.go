@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // The versions before and after the upgrade, which is named after the latter.
@@ -33,19 +33,19 @@ type world struct {
 }
 
 // at returns the cluster as it was at an instant.
-func (w *world) at(now time.Time) fleet.Snapshot {
+func (w *world) at(now time.Time) clusterstate.Snapshot {
 	u := w.upgrade.DeepCopy()
 	reference := u.Reference()
-	s := fleet.Snapshot{
+	s := clusterstate.Snapshot{
 		Upgrades: []v1alpha1.ClusterUpgrade{*u}, Schedules: w.schedules, Records: w.records,
 		Policy: &v1alpha1.UpgradePolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName},
 			Spec:       v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage},
 		},
-		Preflight: &fleet.Preflight{Upgrade: reference, At: u.Status.PreflightTime.Time, Findings: u.Status.Findings},
+		Preflight: &clusterstate.Preflight{Upgrade: reference, At: u.Status.PreflightTime.Time, Findings: u.Status.Findings},
 	}
 	for _, image := range u.Status.Images {
-		s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: Name, Image: image})
+		s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: Name, Image: image})
 	}
 	for _, n := range w.nodes {
 		w.addNode(&s, n, now, reference)
@@ -62,7 +62,7 @@ func (w *world) at(now time.Time) fleet.Snapshot {
 }
 
 // addNode adds a node with what its agent reports.
-func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alpha1.UpgradeReference) {
+func (w *world) addNode(s *clusterstate.Snapshot, n *node, now time.Time, upgrade v1alpha1.UpgradeReference) {
 	steps, isControlPlane := n.at(now), n.pool == plan.ControlPlaneGroup
 	have, runs, attempts := Before, Before, int32(0)
 	step, since := v1alpha1.StepIdle, n.done
@@ -79,7 +79,7 @@ func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alp
 			attempts++
 		}
 	}
-	s.Nodes = append(s.Nodes, fleet.Node{
+	s.Nodes = append(s.Nodes, clusterstate.Node{
 		Name: n.name, UID: "node-" + n.name, Labels: map[string]string{"pool": n.pool}, ControlPlane: isControlPlane,
 		OS: "linux", Architecture: "amd64", Ready: step != v1alpha1.StepRebooting, Kubelet: have,
 	})
@@ -92,16 +92,16 @@ func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alp
 	}
 	if isControlPlane {
 		u.Status.Versions.ControlPlane = runs
-		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.name, Version: runs, Ready: true})
-		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.name, Ready: true})
+		s.APIServers = append(s.APIServers, clusterstate.StaticPod{Node: n.name, Version: runs, Ready: true})
+		s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: n.name, Ready: true})
 		if snapshot := w.upgrade.Status.EtcdSnapshot; snapshot != nil && snapshot.Node == n.name {
 			u.Status.EtcdSnapshot = snapshot
 		}
 	}
 	if phase := step.Info().Phase; phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted {
 		u.Spec.Release, u.Spec.Slot, u.Status.Slot = v1alpha1.ReleaseNode, "slot-0", "slot-0"
-		owner := fleet.Owner{Node: n.name, UID: "node-" + n.name}
-		s.Slots = append(s.Slots, fleet.Slot{Name: "slot-0", ReservedFor: owner, Holder: owner})
+		owner := clusterstate.Owner{Node: n.name, UID: "node-" + n.name}
+		s.Slots = append(s.Slots, clusterstate.Slot{Name: "slot-0", ReservedFor: owner, Holder: owner})
 	}
 	reason, message := v1alpha1.ReasonAwaitingRelease, "the node "+step.Info().Doing
 	if step == v1alpha1.StepDraining {
@@ -114,7 +114,7 @@ func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alp
 }
 
 // release writes the condition Admitted, as the coordinator does.
-func release(s *fleet.Snapshot, p plan.NodePlan, now time.Time) {
+func release(s *clusterstate.Snapshot, p plan.NodePlan, now time.Time) {
 	for i := range s.NodeUpgrades {
 		u := &s.NodeUpgrades[i]
 		present, admitted := p.Admission()

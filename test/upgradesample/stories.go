@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // berlin returns a time of November 2026 in Berlin.
@@ -23,13 +23,13 @@ func berlin(day, hour, minute int) time.Time {
 // Example returns a cluster of 3 control planes and 8 workers after a minor upgrade in two
 // nights: with an exclusion, an ignored finding, and a drain that was aborted. The second
 // result is when it was read.
-func Example() (fleet.Snapshot, time.Time) {
+func Example() (clusterstate.Snapshot, time.Time) {
 	w := example()
 	return w.at(w.ends), w.ends.Add(6 * time.Hour)
 }
 
 // Running returns the same cluster in the first night, and when it was read.
-func Running() (fleet.Snapshot, time.Time) {
+func Running() (clusterstate.Snapshot, time.Time) {
 	now := berlin(14, 2, 46)
 	w := example()
 	w.upgrade.Status.EtcdSnapshot = nil
@@ -129,7 +129,7 @@ func (w *world) stage(at time.Time, seconds float64) {
 
 // Fleet returns a cluster of so many nodes after a minor upgrade in as many nights as it
 // needed, with 2 % of the nodes out of service at once, and when it was read.
-func Fleet(nodes int) (fleet.Snapshot, time.Time) {
+func Fleet(nodes int) (clusterstate.Snapshot, time.Time) {
 	requested, all := berlin(12, 14, 5), schedules()
 	all[0].Spec.NodeSelector = nil // the window of every node
 	w := &world{upgrade: newUpgrade(requested), schedules: all}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -88,7 +88,7 @@ func (c *cluster) manualAgent(name string) *agent {
 	}}}}
 	_, err = c.ours.NodeUpgrades.Apply(c.Context(), u, "coordinator", "")
 	c.must(err)
-	return &agent{cluster: c, me: fleet.Owner{Node: name, UID: string(node.UID)}, slots: slot.New(c.kube.CoordinationV1().Leases(v1alpha1.Namespace), c.kube.CoreV1().Nodes(), slot.Unwatched)}
+	return &agent{cluster: c, me: clusterstate.Owner{Node: name, UID: string(node.UID)}, slots: slot.New(c.kube.CoordinationV1().Leases(v1alpha1.Namespace), c.kube.CoreV1().Nodes(), slot.Unwatched)}
 }
 
 func (c *cluster) nodeUpgrade(name string) *v1alpha1.NodeUpgrade {

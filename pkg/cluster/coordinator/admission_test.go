@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestCoordinatorAndAgentKeepEachOthersConditions checks that the coordinator and the agent,
@@ -22,7 +22,7 @@ func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 	c := newWriter(t)
 	until := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	waits := plan.NodePlan{
-		Name: "both", Managed: true, Owner: fleet.Owner{Node: "both", UID: "1"}, Decision: plan.Wait,
+		Name: "both", Managed: true, Owner: clusterstate.Owner{Node: "both", UID: "1"}, Decision: plan.Wait,
 		Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open", Until: &until,
 		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
 	}
@@ -101,7 +101,7 @@ func TestReasonsAreLimited(t *testing.T) {
 	c := newWriter(t)
 	c.reasons.limit = flowcontrol.NewTokenBucketRateLimiter(0.0001, 1)
 	n := plan.NodePlan{
-		Name: "limited", Managed: true, Owner: fleet.Owner{Node: "limited", UID: "1"}, Decision: plan.Wait,
+		Name: "limited", Managed: true, Owner: clusterstate.Owner{Node: "limited", UID: "1"}, Decision: plan.Wait,
 		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
 	}
 	var stored *v1alpha1.NodeUpgrade
@@ -147,7 +147,7 @@ func TestReasonsAreLimited(t *testing.T) {
 func TestReleaseThatIsTakenUp(t *testing.T) {
 	c := newWriter(t)
 	n := plan.NodePlan{
-		Name: "taken-up", Managed: true, Owner: fleet.Owner{Node: "taken-up", UID: "1"}, Decision: plan.Wait, Reason: v1alpha1.ReasonNotItsTurn,
+		Name: "taken-up", Managed: true, Owner: clusterstate.Owner{Node: "taken-up", UID: "1"}, Decision: plan.Wait, Reason: v1alpha1.ReasonNotItsTurn,
 		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
 	}
 	t.Cleanup(func() {

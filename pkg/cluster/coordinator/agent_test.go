@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -75,7 +75,7 @@ func (c *cluster) startAgent(name string) { c.startAgentWith(name, func(*agent) 
 func (c *cluster) startAgentWith(name string, change func(*agent)) {
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
-	me := fleet.Owner{Node: name, UID: string(node.UID)}
+	me := clusterstate.Owner{Node: name, UID: string(node.UID)}
 	a := &agent{cluster: c, me: me, slots: slot.New(c.kube.CoordinationV1().Leases(v1alpha1.Namespace), c.kube.CoreV1().Nodes(), slot.Unwatched)}
 	change(a)
 	ended := make(chan struct{})
@@ -97,7 +97,7 @@ func requiresReboot(a *agent) {
 
 type agent struct {
 	*cluster
-	me      fleet.Owner
+	me      clusterstate.Owner
 	slots   *slot.Slots
 	status  v1alpha1.NodeUpgradeStatus
 	written *v1alpha1.NodeFacts // the inventory

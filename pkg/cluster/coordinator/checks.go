@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // checks holds the last preflight report, and whether a run is in progress.
 type checks struct {
 	sync.Mutex
-	report    *fleet.Preflight
+	report    *clusterstate.Preflight
 	problem   string // why the last run gave none
 	running   bool
 	notBefore time.Time // the next run begins then at the earliest
@@ -32,7 +32,7 @@ type checks struct {
 }
 
 // addTo puts the last report into s.
-func (c *checks) addTo(s *fleet.Snapshot) {
+func (c *checks) addTo(s *clusterstate.Snapshot) {
 	c.Lock()
 	defer c.Unlock()
 	s.Preflight, s.PreflightProblem = c.report, c.problem
@@ -50,7 +50,7 @@ func (c *checks) begin(now time.Time) bool {
 }
 
 // end stores the result of a run. After an error the next run begins later.
-func (c *checks) end(report *fleet.Preflight, err error) {
+func (c *checks) end(report *clusterstate.Preflight, err error) {
 	c.Lock()
 	defer c.Unlock()
 	c.running, c.notBefore, c.problem = false, time.Time{}, ""
@@ -64,7 +64,7 @@ func (c *checks) end(report *fleet.Preflight, err error) {
 // planWithChecks makes a plan, and runs preflight if the plan asks for it. If the report
 // arrives soon, it makes another plan with it. Otherwise it returns the first plan,
 // which may withdraw releases and releases no other node.
-func (c *Coordinator) planWithChecks(ctx context.Context, s fleet.Snapshot, now time.Time) plan.Plan {
+func (c *Coordinator) planWithChecks(ctx context.Context, s clusterstate.Snapshot, now time.Time) plan.Plan {
 	c.checks.addTo(&s)
 	p := plan.Decide(s, now)
 	if !p.NeedsPreflight || p.Target == nil || !c.checks.begin(now) {
@@ -80,7 +80,7 @@ func (c *Coordinator) planWithChecks(ctx context.Context, s fleet.Snapshot, now 
 }
 
 // check runs preflight, and then queues another plan.
-func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan) <-chan struct{} {
+func (c *Coordinator) check(ctx context.Context, s clusterstate.Snapshot, p plan.Plan) <-chan struct{} {
 	done := make(chan struct{})
 	c.checks.group.Go(func() {
 		defer close(done)
@@ -97,7 +97,7 @@ func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan) 
 
 // runChecks reads the facts and runs the checks on them. Nodes and our own kinds are those that the plan
 // was made from: a large cluster would have them in memory twice.
-func (c *Coordinator) runChecks(ctx context.Context, s fleet.Snapshot, p plan.Plan) (*fleet.Preflight, error) {
+func (c *Coordinator) runChecks(ctx context.Context, s clusterstate.Snapshot, p plan.Plan) (*clusterstate.Preflight, error) {
 	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	began, upgrade := time.Now(), *p.Target
@@ -106,14 +106,14 @@ func (c *Coordinator) runChecks(ctx context.Context, s fleet.Snapshot, p plan.Pl
 	if err != nil {
 		return nil, err
 	}
-	report := &fleet.Preflight{Upgrade: upgrade.Reference(), Key: p.PreflightKey, At: began, Findings: c.checkFacts(facts)}
+	report := &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: p.PreflightKey, At: began, Findings: c.checkFacts(facts)}
 	c.recordChecks(&upgrade, report, time.Since(began))
 	return report, nil
 }
 
 // recordChecks logs a run, and records an event for each blocking check that is
 // ignored.
-func (c *Coordinator) recordChecks(u *v1alpha1.ClusterUpgrade, report *fleet.Preflight, took time.Duration) {
+func (c *Coordinator) recordChecks(u *v1alpha1.ClusterUpgrade, report *clusterstate.Preflight, took time.Duration) {
 	blocks, warns := 0, 0
 	for _, f := range report.Findings {
 		switch {

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/silence"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
@@ -62,11 +62,11 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
-	progress  progress               // of the active upgrade
-	behind    progress               // of the policy's newest version
-	reasons   reasons                // of nodes that wait
-	holders   map[fleet.Owner]holder // the nodes that hold slots
-	holdersAt time.Time              // when that was noted
+	progress  progress                      // of the active upgrade
+	behind    progress                      // of the policy's newest version
+	reasons   reasons                       // of nodes that wait
+	holders   map[clusterstate.Owner]holder // the nodes that hold slots
+	holdersAt time.Time                     // when that was noted
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -210,7 +210,7 @@ const clockPause = 30 * time.Second
 type decision struct {
 	now      time.Time
 	policy   *v1alpha1.UpgradePolicy // as it is stored; nil: there is none
-	snapshot fleet.Snapshot          // its policy has the status that is to be stored
+	snapshot clusterstate.Snapshot   // its policy has the status that is to be stored
 	plan     plan.Plan
 }
 
@@ -263,7 +263,7 @@ func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, ag
 
 // notePlan adds what follows from the plan to the policy's status, and has gates asked, notices sent
 // and alerts silenced. It returns when another plan is due for that.
-func (c *Coordinator) notePlan(s *fleet.Snapshot, p *plan.Plan, stored *v1alpha1.UpgradePolicy, now time.Time) (again *time.Time) {
+func (c *Coordinator) notePlan(s *clusterstate.Snapshot, p *plan.Plan, stored *v1alpha1.UpgradePolicy, now time.Time) (again *time.Time) {
 	s.Policy.Status.Ran, s.Policy.Status.TakenBack = p.Ran, p.TakenBack
 	s.Policy.Status.HookTurns, s.Policy.Status.LastHookTurn = p.HookTurns, p.LastHookTurn
 	noteAutomatic(s.Policy, p.AutomaticHold, now)
@@ -317,7 +317,7 @@ func (c *Coordinator) writeHooks(ctx context.Context, d decision) (again *time.T
 //     the images that were fixed.
 //   - No node is released before each release and reservation is taken back that the plan
 //     takes back, and before the turns of hooks are stored.
-func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
+func (c *Coordinator) carryOut(ctx context.Context, s *clusterstate.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	stored := index(s.NodeUpgrades)
 	c.reasons.forget(func(node string) bool { return stored[node] == nil })
 	withdrawErr := errors.Join(c.withdrawReleases(ctx, stored, p.Nodes), c.withdrawSlots(ctx, p.Slots.Withdraw))

@@ -8,14 +8,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestSlotOfGoneNode checks that the slot of a Node that is deleted under an armed guard stays taken
 // until the guard cannot act any more, and that of one that was deleted before does not. A coordinator
 // that has just started does not know, and waits for the longest guard that the API allows.
 func TestSlotOfGoneNode(t *testing.T) {
-	owner := fleet.Owner{Node: "w1", UID: "uid"}
+	owner := clusterstate.Owner{Node: "w1", UID: "uid"}
 	begin := time.Date(2026, 11, 24, 23, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		of   v1alpha1.UpgradeType
@@ -31,12 +31,12 @@ func TestSlotOfGoneNode(t *testing.T) {
 		"it rests":          {v1alpha1.TypePatch, v1alpha1.StepIdle, 0},
 	} {
 		c := &Coordinator{}
-		s := fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0", Holder: owner, ReservedFor: owner}, {Name: "slot-1"}}}
+		s := clusterstate.Snapshot{Slots: []clusterstate.Slot{{Name: "slot-0", Holder: owner, ReservedFor: owner}, {Name: "slot-1"}}}
 		gone := s
 		if test.step != "" {
 			u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "w1", UID: "uid"}}}}
 			u.Status.Step, u.Spec.Type, u.Spec.GuardSeconds = test.step, test.of, ptr.To[int32](300)
-			s.Nodes, s.NodeUpgrades = []fleet.Node{{Name: "w1", UID: "uid"}}, []v1alpha1.NodeUpgrade{u}
+			s.Nodes, s.NodeUpgrades = []clusterstate.Node{{Name: "w1", UID: "uid"}}, []v1alpha1.NodeUpgrade{u}
 			if next := c.noteHolders(s, begin); next != nil {
 				t.Errorf("%s: something is due at %s while the Node is there", name, next)
 			}
@@ -51,7 +51,7 @@ func TestSlotOfGoneNode(t *testing.T) {
 		if due := begin.Add(test.want); test.want > 0 && (next == nil || !next.Equal(due)) || test.want == 0 && next != nil {
 			t.Errorf("%s: the next plan is at %v, want %s", name, next, due)
 		}
-		if c.mayReturn(fleet.Owner{Node: "w2", UID: "uid"}) {
+		if c.mayReturn(clusterstate.Owner{Node: "w2", UID: "uid"}) {
 			t.Errorf("%s: a node without a slot is waited for", name)
 		}
 	}

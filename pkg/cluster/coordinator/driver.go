@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Driver runs a coordinator one plan at a time, for a caller that has its own clock and
@@ -17,7 +17,7 @@ import (
 type Driver struct {
 	now         time.Time // of the last Sync
 	coordinator *Coordinator
-	source      fleet.Source
+	source      clusterstate.Source
 }
 
 // NewDriver returns the Driver of a coordinator that has not begun. It writes one object
@@ -40,7 +40,7 @@ func NewDriver(clients Clients) (*Driver, error) {
 func (s *Driver) Caches() snapshot.Caches { return s.coordinator.reader.Caches() }
 
 // Offer sets what the policy's source offers.
-func (s *Driver) Offer(source fleet.Source) { s.source = source }
+func (s *Driver) Offer(source clusterstate.Source) { s.source = source }
 
 // Sync makes a plan and carries it out. It returns when to do so again even if nothing
 // changes.

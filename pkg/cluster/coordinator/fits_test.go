@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestConditionsFit gives each condition of the policy a message that is longer than the API takes.
@@ -18,8 +18,8 @@ func TestConditionsFit(t *testing.T) {
 	c := &Coordinator{events: record.NewFakeRecorder(10)}
 	stored := &v1alpha1.UpgradePolicy{}
 	stored.Spec.Source.URL = long // as an older CRD accepted it
-	policy := observePolicy(stored, fleet.Snapshot{Source: fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: long}}}, long, now)
-	noteAutomatic(policy, fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: long}, now)
+	policy := observePolicy(stored, clusterstate.Snapshot{Source: clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: long}}}, long, now)
+	noteAutomatic(policy, clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: long}, now)
 	c.noteTrouble(policy, v1alpha1.ConditionNoticesFailed, "NotSent", long, true, now)
 	c.noteTrouble(policy, v1alpha1.ConditionSilencesFailed, "NotSet", long, true, now)
 	if got := len(policy.Status.Conditions); got != 7 {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // newSender returns the sender of notices, which does nothing until it runs.
@@ -24,7 +24,7 @@ func (c *Coordinator) newSender(onNews func()) *notice.Sender {
 // policy's which notices cannot be sent. It has that sent which the statuses that were read call
 // pending: an event is not sent before it is stored. It returns when to do so again even if nothing
 // changes.
-func (c *Coordinator) noteNotices(s *fleet.Snapshot, p *plan.Plan, now time.Time) (again *time.Time) {
+func (c *Coordinator) noteNotices(s *clusterstate.Snapshot, p *plan.Plan, now time.Time) (again *time.Time) {
 	notices, results := s.Policy.Notices(), c.notices.Results()
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
@@ -62,7 +62,7 @@ func setStatus(p *plan.Plan, status plan.UpgradeStatus) {
 
 // prediction returns which nodes are expected to be the first and the last of the upgrade, and
 // when. It is empty while another upgrade is active.
-func prediction(s *fleet.Snapshot, u *v1alpha1.ClusterUpgrade, now time.Time) string {
+func prediction(s *clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, now time.Time) string {
 	predicted := plan.Predict(*s, now)
 	if predicted.Upgrade != u.Name {
 		return ""

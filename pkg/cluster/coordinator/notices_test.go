@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 const upgradeName = "v1.34.4"
@@ -266,7 +266,7 @@ func TestAutomaticPatchIsAnnounced(t *testing.T) {
 	if start := u.Spec.StartTime; start == nil || start.Sub(u.CreationTimestamp.Time).Round(10*time.Second) != 2*time.Hour {
 		t.Fatalf("created %v, it starts %v", u.CreationTimestamp, start)
 	}
-	starts := fleet.FormatTime(u.Spec.StartTime.Time)
+	starts := clusterstate.FormatTime(u.Spec.StartTime.Time)
 	for _, want := range []string{"no node begins before " + starts + "; node cp1 is expected to be the first, at ", ", and node w1 the last, back at ", "`kubectl upgrade suspend v1.34.4`"} {
 		if room.has(want) != 1 {
 			t.Errorf("no message with %q: %q", want, room.messages())

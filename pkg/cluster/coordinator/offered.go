@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -23,7 +23,7 @@ const maxOffered = 32
 // newer than the oldest of them. The age of an image belongs to its digest: another one
 // under the same version begins anew. While the source offers nothing because of a problem,
 // what was seen before stays: its age keeps counting.
-func newestOffered(known, former []v1alpha1.OfferedVersion, s fleet.Snapshot, now time.Time) []v1alpha1.OfferedVersion {
+func newestOffered(known, former []v1alpha1.OfferedVersion, s clusterstate.Snapshot, now time.Time) []v1alpha1.OfferedVersion {
 	if len(s.Source.Offers) == 0 && s.Source.Problem.Reason != "" {
 		return known
 	}
@@ -139,7 +139,7 @@ func replaced(was, now []v1alpha1.OfferedVersion) (messages []string) {
 
 // releases returns the versions on offer, newest first, without pre-releases, which
 // no upgrade reaches by itself.
-func releases(source fleet.Source) []version.Version {
+func releases(source clusterstate.Source) []version.Version {
 	var list []version.Version
 	for _, offer := range source.Offers {
 		if v, err := version.Parse(offer.Version); err == nil && v.Pre == "" {
@@ -151,7 +151,7 @@ func releases(source fleet.Source) []version.Version {
 }
 
 // oldestKubelets returns the oldest kubelet of each minor.
-func oldestKubelets(nodes []fleet.Node) map[string]version.Version {
+func oldestKubelets(nodes []clusterstate.Node) map[string]version.Version {
 	oldest := map[string]version.Version{}
 	for _, n := range nodes {
 		v, err := version.Parse(n.Kubelet)

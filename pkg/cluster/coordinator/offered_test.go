@@ -11,30 +11,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func TestNewestOffered(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	before := metav1.NewTime(now.AddDate(0, 0, -3))
 	known := []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: before}, {Version: "v1.33.9", FirstSeenTime: before}}
-	unavailable := fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable}
+	unavailable := clusterstate.Hold{Reason: v1alpha1.ReasonSourceUnavailable}
 	for _, row := range []struct {
 		name    string
 		offers  []string
-		problem fleet.Hold
+		problem clusterstate.Hold
 		want    []string // versions that were known have a *
 	}{
-		{"two architectures are one version", []string{"v1.34.4", "v1.34.4"}, fleet.Hold{}, []string{"v1.34.4*"}},
-		{"each that is newer than what runs", []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.34.5"}, fleet.Hold{}, []string{"v1.34.5", "v1.34.4*", "v1.34.3"}},
-		{"the newest of minors that no node runs", []string{"v1.33.8", "v1.33.9", "v1.35.0", "v1.35.1"}, fleet.Hold{}, []string{"v1.35.1", "v1.33.9*"}},
-		{"no pre-release", []string{"v1.34.5-rc.1", "v1.35.0-rc.1"}, fleet.Hold{}, nil},
-		{"an index that is incomplete", []string{"v1.34.5"}, fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid}, []string{"v1.34.5"}},
+		{"two architectures are one version", []string{"v1.34.4", "v1.34.4"}, clusterstate.Hold{}, []string{"v1.34.4*"}},
+		{"each that is newer than what runs", []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.34.5"}, clusterstate.Hold{}, []string{"v1.34.5", "v1.34.4*", "v1.34.3"}},
+		{"the newest of minors that no node runs", []string{"v1.33.8", "v1.33.9", "v1.35.0", "v1.35.1"}, clusterstate.Hold{}, []string{"v1.35.1", "v1.33.9*"}},
+		{"no pre-release", []string{"v1.34.5-rc.1", "v1.35.0-rc.1"}, clusterstate.Hold{}, nil},
+		{"an index that is incomplete", []string{"v1.34.5"}, clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid}, []string{"v1.34.5"}},
 		{"an index that cannot be read", nil, unavailable, []string{"v1.34.4*", "v1.33.9*"}},
 	} {
-		s := fleet.Snapshot{Nodes: []fleet.Node{{Kubelet: "v1.34.3"}, {Kubelet: "v1.34.2"}, {Kubelet: "unknown"}}, Source: fleet.Source{Problem: row.problem}}
+		s := clusterstate.Snapshot{Nodes: []clusterstate.Node{{Kubelet: "v1.34.3"}, {Kubelet: "v1.34.2"}, {Kubelet: "unknown"}}, Source: clusterstate.Source{Problem: row.problem}}
 		for _, v := range row.offers {
-			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v})
+			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: v})
 		}
 		var got []string
 		for _, one := range newestOffered(known, nil, s, now) {
@@ -50,9 +50,9 @@ func TestNewestOffered(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
 	}
-	var many fleet.Snapshot
+	var many clusterstate.Snapshot
 	for minor := range 40 {
-		many.Source.Offers = append(many.Source.Offers, fleet.Offer{Version: fmt.Sprintf("v1.%d.0", minor)})
+		many.Source.Offers = append(many.Source.Offers, clusterstate.Offer{Version: fmt.Sprintf("v1.%d.0", minor)})
 	}
 	if got := newestOffered(nil, nil, many, now); len(got) != maxOffered || got[0].Version != "v1.39.0" {
 		t.Errorf("of 40 minors %d are listed, from %s", len(got), got[0].Version)
@@ -79,9 +79,9 @@ func TestImageReplaced(t *testing.T) {
 		{"and comes back as another one", "b c", "", "amd64 b 2 true, arm64 c 5 true", 1},
 		{"the former one is back", "a c", "", "amd64 a 6 true, arm64 c 5 true", 1},
 	} {
-		s := fleet.Snapshot{Source: fleet.Source{Problem: fleet.Hold{Reason: row.problem}}}
+		s := clusterstate.Snapshot{Source: clusterstate.Source{Problem: clusterstate.Hold{Reason: row.problem}}}
 		for i, digest := range strings.Fields(row.digests) {
-			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: []string{"amd64", "arm64"}[i], Digest: digest}})
+			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: []string{"amd64", "arm64"}[i], Digest: digest}})
 		}
 		before := status
 		status = newestOffered(before, nil, s, start.Add(time.Duration(hour)*time.Hour))
@@ -97,7 +97,7 @@ func TestImageReplaced(t *testing.T) {
 		}
 	}
 	known := []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: metav1.NewTime(start)}}
-	s := fleet.Snapshot{Source: fleet.Source{Offers: []fleet.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64", Digest: "a"}}}}}
+	s := clusterstate.Snapshot{Source: clusterstate.Source{Offers: []clusterstate.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64", Digest: "a"}}}}}
 	if got := newestOffered(known, nil, s, start.Add(time.Hour))[0].Images; len(got) != 1 || !got[0].FirstSeenTime.Time.Equal(start) || got[0].Replaced {
 		t.Errorf("a version that a former coordinator saw has %+v", got)
 	}
@@ -108,17 +108,17 @@ func TestImageReplaced(t *testing.T) {
 func TestImageReplacedWhileAway(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	stored := &v1alpha1.UpgradePolicy{}
-	read := func(offers ...fleet.Offer) (told []string) {
+	read := func(offers ...clusterstate.Offer) (told []string) {
 		t.Helper()
 		now = now.Add(time.Hour)
-		s := fleet.Snapshot{Source: fleet.Source{Offers: offers}}
+		s := clusterstate.Snapshot{Source: clusterstate.Source{Offers: offers}}
 		observed := observePolicy(stored, s, "", now)
 		told = replaced(slices.Concat(stored.Status.FormerlyOffered, stored.Status.Offered), observed.Status.Offered)
 		stored = observed
 		return told
 	}
-	of := func(version, digest string) fleet.Offer {
-		return fleet.Offer{Version: version, Image: v1alpha1.Image{Architecture: "amd64", Digest: digest}}
+	of := func(version, digest string) clusterstate.Offer {
+		return clusterstate.Offer{Version: version, Image: v1alpha1.Image{Architecture: "amd64", Digest: digest}}
 	}
 	read(of("v1.34.4", "a"))
 	read(of("v1.35.0", "x"))

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -25,7 +25,7 @@ import (
 // that. It applies rather than creates, so that a person who applies a spec gets no
 // conflict over those defaults. It creates none once a node is managed: the policy was
 // deleted then, and the defaults would give every node back and drop the keyring.
-func (c *Coordinator) ensurePolicy(ctx context.Context, s fleet.Snapshot) (*v1alpha1.UpgradePolicy, error) {
+func (c *Coordinator) ensurePolicy(ctx context.Context, s clusterstate.Snapshot) (*v1alpha1.UpgradePolicy, error) {
 	if s.Policy != nil {
 		return s.Policy, nil
 	}
@@ -52,7 +52,7 @@ func managed(u v1alpha1.NodeUpgrade) bool {
 // observePolicy returns the policy with the status that it should have before a plan is
 // made: which versions are on offer since when, whether it is valid, and which writes
 // failed.
-func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
+func observePolicy(stored *v1alpha1.UpgradePolicy, s clusterstate.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
 	if policy.Status.ObservedGeneration <= 0 { // it is new, or was deleted and created again
 		policy.Status.TakenBack = plan.TakenBackByRecords(s.Records)
@@ -67,7 +67,7 @@ func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing str
 	}
 	ready := metav1.Condition{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue, Reason: "Read", Message: "the index of images was read and understood"}
 	if signed := s.Source.Signed; !signed.IsZero() {
-		ready.Message += "; it was signed on " + fleet.FormatTime(signed)
+		ready.Message += "; it was signed on " + clusterstate.FormatTime(signed)
 	}
 	if problem := s.Source.Problem; problem.Reason != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
@@ -96,7 +96,7 @@ func noteGates(policy *v1alpha1.UpgradePolicy, answers []v1alpha1.GateStatus) {
 }
 
 // noteAutomatic sets the condition that says why no automatic upgrade is created.
-func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold fleet.Hold, now time.Time) {
+func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold clusterstate.Hold, now time.Time) {
 	if !hold.Holds() {
 		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionAutomaticHeld)
 		return

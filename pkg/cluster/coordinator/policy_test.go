@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -202,7 +202,7 @@ func TestPolicySaysUntilWhenAPatchWaits(t *testing.T) {
 	c.index.offer("v1.34.4")
 	c.startCoordinator("one")
 	c.eventually(c.policyHasCondition(v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, v1alpha1.ReasonAutomaticInterval))
-	until := fleet.FormatTime(record.CompletionTime.Add(24 * time.Hour))
+	until := clusterstate.FormatTime(record.CompletionTime.Add(24 * time.Hour))
 	if got, want := c.policyCondition(v1alpha1.ConditionAutomaticHeld).Message, "the next automatic Patch may start "+until+": v1.34.3 ended "; !strings.HasPrefix(got, want) {
 		t.Errorf("the message is %q, want %q", got, want)
 	}

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestRequestsThatNeverBeginEraseNoRecord lets 50 upgrades end that were never triggered, after three that were.
 func TestRequestsThatNeverBeginEraseNoRecord(t *testing.T) {
-	s := fleet.Snapshot{Policy: &v1alpha1.UpgradePolicy{}}
+	s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}}
 	for i := range 53 {
 		at := metav1.NewTime(time.Date(2026, 11, 18, 12, i, 0, 0, time.UTC))
 		r := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: fmt.Sprint(i), UID: fmt.Sprint(i)}, CompletionTime: at}}
@@ -42,7 +42,7 @@ func TestRequestsThatNeverBeginEraseNoRecord(t *testing.T) {
 // TestRollbacksEraseNoOtherRecord checks that as many Rollbacks as are kept leave the record of the newest upgrade, by
 // which an automatic one that did not succeed is not created again.
 func TestRollbacksEraseNoOtherRecord(t *testing.T) {
-	s := fleet.Snapshot{Policy: &v1alpha1.UpgradePolicy{}}
+	s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}}
 	for i, kind := range []v1alpha1.UpgradeType{v1alpha1.TypeRollback, v1alpha1.TypeRollback, v1alpha1.TypePatch, v1alpha1.TypePatch, v1alpha1.TypePatch} {
 		at := metav1.NewTime(time.Date(2026, 11, 18, 12, i, 0, 0, time.UTC))
 		s.Records = append(s.Records, v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestRecordIsWrittenBeforeOutcome checks that an upgrade whose record cannot be written
@@ -29,7 +29,7 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 	end := func(r v1alpha1.UpgradeRecord) (v1alpha1.Outcome, error) {
 		t.Helper()
 		status := v1alpha1.ClusterUpgradeStatus{Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: &now}
-		s := fleet.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
+		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 		s.Policy.Spec.HistoryLimit = 20
 		p := plan.Plan{Records: []v1alpha1.UpgradeRecord{r}, Statuses: []plan.UpgradeStatus{{Name: u.Name, UID: string(u.UID), Status: status}}}
 		err := c.carryOut(t.Context(), &s, s.Policy, p)
@@ -68,7 +68,7 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 func TestPrune(t *testing.T) {
 	c := newWriter(t)
 	defer c.deleteAll(t)
-	var s fleet.Snapshot
+	var s clusterstate.Snapshot
 	s.Policy = &v1alpha1.UpgradePolicy{}
 	s.Policy.Spec.HistoryLimit = 2
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)

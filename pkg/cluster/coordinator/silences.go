@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/silence"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/web"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // newSilences returns the keeper of silences, which does nothing until it runs.
@@ -22,10 +22,10 @@ func (c *Coordinator) newSilences(onNews func()) *silence.Keeper {
 
 // noteSilences has the alerts of nodes at work silenced, and sets the condition that says which
 // Alertmanager does not take a silence.
-func (c *Coordinator) noteSilences(s fleet.Snapshot, now time.Time) {
+func (c *Coordinator) noteSilences(s clusterstate.Snapshot, now time.Time) {
 	nodes := s.Nodes
-	known := func(owner fleet.Owner) bool {
-		return slices.ContainsFunc(nodes, func(n fleet.Node) bool { return n.Owner() == owner })
+	known := func(owner clusterstate.Owner) bool {
+		return slices.ContainsFunc(nodes, func(n clusterstate.Node) bool { return n.Owner() == owner })
 	}
 	var work []silence.Work
 	if len(s.Policy.Silences()) > 0 {

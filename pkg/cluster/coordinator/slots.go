@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
@@ -43,7 +43,7 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 
 // withdrawSlots frees the slots that are reserved for nodes which may not begin now. A node
 // that has taken its slot meanwhile may be about to be cordoned.
-func (c *Coordinator) withdrawSlots(ctx context.Context, reserved []fleet.Slot) error {
+func (c *Coordinator) withdrawSlots(ctx context.Context, reserved []clusterstate.Slot) error {
 	var problems []error
 	for _, one := range reserved {
 		problems = append(problems, c.slots.Withdraw(ctx, one.Name, one.ReservedFor))
@@ -60,7 +60,7 @@ func (c *Coordinator) restoreSlot(ctx context.Context, lost plan.LostSlot) error
 	if err != nil || !took {
 		return err
 	}
-	if lost.Instead != (fleet.Owner{}) {
+	if lost.Instead != (clusterstate.Owner{}) {
 		u, mark, err := c.signsOf(ctx, lost.Instead)
 		if err != nil || u != nil && rules.UsesSlot(u, mark, lost.Name) {
 			return err
@@ -77,14 +77,14 @@ func (c *Coordinator) restoreSlot(ctx context.Context, lost plan.LostSlot) error
 }
 
 // tookSlot reports whether the node has taken the slot, according to its live marks and steps.
-func (c *Coordinator) tookSlot(ctx context.Context, name string, owner fleet.Owner) (bool, error) {
+func (c *Coordinator) tookSlot(ctx context.Context, name string, owner clusterstate.Owner) (bool, error) {
 	u, mark, err := c.signsOf(ctx, owner)
 	return u != nil && u.Spec.Slot == name && rules.TookSlot(u, mark), err
 }
 
 // giveBack frees a slot whose holder has not taken it. It reads the live objects first, because
 // the node may have begun.
-func (c *Coordinator) giveBack(ctx context.Context, held fleet.Slot) error {
+func (c *Coordinator) giveBack(ctx context.Context, held clusterstate.Slot) error {
 	u, mark, err := c.signsOf(ctx, held.Holder)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *Coordinator) giveBack(ctx context.Context, held fleet.Slot) error {
 
 // signsOf reads from the API server what says whether a node is out of service: its NodeUpgrade,
 // or nil, and the slot in its Node's annotation. Both are empty if the Node is gone.
-func (c *Coordinator) signsOf(ctx context.Context, owner fleet.Owner) (u *v1alpha1.NodeUpgrade, mark string, err error) {
+func (c *Coordinator) signsOf(ctx context.Context, owner clusterstate.Owner) (u *v1alpha1.NodeUpgrade, mark string, err error) {
 	node, err := c.kube.CoreV1().Nodes().Get(ctx, owner.Node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && string(node.UID) != owner.UID:
@@ -116,7 +116,7 @@ func (c *Coordinator) signsOf(ctx context.Context, owner fleet.Owner) (u *v1alph
 
 // reap frees the slots of a node that is gone, once its guard cannot act any more. A cache that
 // lags may not know a Node that has just joined.
-func (c *Coordinator) reap(ctx context.Context, owner fleet.Owner) error {
+func (c *Coordinator) reap(ctx context.Context, owner clusterstate.Owner) error {
 	if c.mayReturn(owner) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (c *Coordinator) reap(ctx context.Context, owner fleet.Owner) error {
 
 // freeAbandoned frees the slots of a node that a person has abandoned. It reads the
 // live NodeUpgrade first, because the person may have withdrawn that.
-func (c *Coordinator) freeAbandoned(ctx context.Context, owner fleet.Owner) error {
+func (c *Coordinator) freeAbandoned(ctx context.Context, owner clusterstate.Owner) error {
 	u, err := c.nodeUpgradeOf(ctx, owner)
 	if err != nil || u == nil || u.Abandoned == nil {
 		return err
@@ -143,7 +143,7 @@ func (c *Coordinator) freeAbandoned(ctx context.Context, owner fleet.Owner) erro
 
 // nodeUpgradeOf reads a node's NodeUpgrade from the API server. Nil: it is gone, or
 // is another node's of the same name.
-func (c *Coordinator) nodeUpgradeOf(ctx context.Context, owner fleet.Owner) (*v1alpha1.NodeUpgrade, error) {
+func (c *Coordinator) nodeUpgradeOf(ctx context.Context, owner clusterstate.Owner) (*v1alpha1.NodeUpgrade, error) {
 	u, err := c.ours.NodeUpgrades.Get(ctx, owner.Node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -179,23 +179,23 @@ func (h holder) keepsUntil() time.Time {
 // noteHolders notes what the nodes that hold slots do: once a Node is gone, its NodeUpgrade is gone
 // too. A coordinator that has just started knows nothing of a gone node, and waits as long as any
 // guard may watch. It returns when the next slot of a gone node is due.
-func (c *Coordinator) noteHolders(s fleet.Snapshot, now time.Time) *time.Time {
-	there := map[fleet.Owner]bool{}
+func (c *Coordinator) noteHolders(s clusterstate.Snapshot, now time.Time) *time.Time {
+	there := map[clusterstate.Owner]bool{}
 	for i := range s.Nodes {
 		there[s.Nodes[i].Owner()] = true
 	}
-	upgrades, holders := index(s.NodeUpgrades), map[fleet.Owner]holder{}
+	upgrades, holders := index(s.NodeUpgrades), map[clusterstate.Owner]holder{}
 	var next *time.Time
 	for _, one := range s.Slots {
 		owner := one.Holder
-		if owner == (fleet.Owner{}) {
+		if owner == (clusterstate.Owner{}) {
 			continue
 		}
 		h := c.holders[owner]
 		if u := upgrades[owner.Node]; u != nil && u.OwnedBy(types.UID(owner.UID)) {
 			phase := u.Status.Step.Info().Phase
 			h.unguarded = u.Status.Step != "" && (phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseInService || u.Spec.Type == v1alpha1.TypeReboot)
-			h.guard = max(h.guard, fleet.Seconds(u.Spec.GuardSeconds))
+			h.guard = max(h.guard, clusterstate.Seconds(u.Spec.GuardSeconds))
 		}
 		switch {
 		case there[owner]:
@@ -213,7 +213,7 @@ func (c *Coordinator) noteHolders(s fleet.Snapshot, now time.Time) *time.Time {
 }
 
 // mayReturn reports whether the guard of a node whose Node is gone may still act.
-func (c *Coordinator) mayReturn(owner fleet.Owner) bool {
+func (c *Coordinator) mayReturn(owner clusterstate.Owner) bool {
 	h, holds := c.holders[owner]
 	return holds && c.holdersAt.Before(h.keepsUntil())
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	c := newWriter(t)
 	owner := c.nodeWithSlot(t, "live", "slot-0")
-	abandon := plan.SlotPlan{Abandon: []fleet.Owner{owner}}
+	abandon := plan.SlotPlan{Abandon: []clusterstate.Owner{owner}}
 	say := func(subresource, text string) {
 		t.Helper()
 		var subresources []string
@@ -49,7 +49,7 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	}
 	keep(abandon, "a person withdrew the abandonment", "live")
 	say("", `{"abandoned":{"reason":"its disk died"}}`)
-	keep(plan.SlotPlan{Abandon: []fleet.Owner{{Node: "live", UID: "another"}}}, "another node of that name was abandoned", "live")
+	keep(plan.SlotPlan{Abandon: []clusterstate.Owner{{Node: "live", UID: "another"}}}, "another node of that name was abandoned", "live")
 	keep(abandon, "the node is abandoned", "")
 
 	say("", `{"abandoned":null}`)
@@ -74,7 +74,7 @@ func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	holds := func(what, name string, want fleet.Owner) {
+	holds := func(what, name string, want clusterstate.Owner) {
 		t.Helper()
 		lease, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -84,7 +84,7 @@ func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
 			t.Errorf("%s: %s is held by %q (%v), want %q", what, name, one.Holder.Node, err, want.Node)
 		}
 	}
-	plans := plan.SlotPlan{GiveBack: []fleet.Slot{{Name: "slot-7", Holder: rests}, {Name: "slot-8", Holder: works}}}
+	plans := plan.SlotPlan{GiveBack: []clusterstate.Slot{{Name: "slot-7", Holder: rests}, {Name: "slot-8", Holder: works}}}
 	carry := func(p plan.SlotPlan) {
 		t.Helper()
 		if err := c.keepSlots(t.Context(), p); err != nil {
@@ -96,12 +96,12 @@ func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
 	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: rests}, {Name: "slot-7", Owner: rests, Instead: works}}})
 	holds("nothing is lost", "slot-7", rests)
 	carry(plans)
-	holds("it rests", "slot-7", fleet.Owner{})
+	holds("it rests", "slot-7", clusterstate.Owner{})
 	holds("it runs kubeadm", "slot-8", works)
 	if err := c.slots.GiveBack(t.Context(), "slot-8", works); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.slots.Restore(t.Context(), "slot-8", rests, fleet.Owner{}); err != nil {
+	if err := c.slots.Restore(t.Context(), "slot-8", rests, clusterstate.Owner{}); err != nil {
 		t.Fatal(err)
 	}
 	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: rests}}})
@@ -129,12 +129,12 @@ func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
 // does not keep another from being freed.
 func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 	c := newWriter(t)
-	gone := fleet.Owner{Node: "gone-for-good", UID: "u"}
-	if err := c.slots.Restore(t.Context(), "slot-3", gone, fleet.Owner{}); err != nil {
+	gone := clusterstate.Owner{Node: "gone-for-good", UID: "u"}
+	if err := c.slots.Restore(t.Context(), "slot-3", gone, clusterstate.Owner{}); err != nil {
 		t.Fatal(err)
 	}
-	bad := fleet.Owner{Node: "not/a/name", UID: "u"}
-	p := plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-0", Owner: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
+	bad := clusterstate.Owner{Node: "not/a/name", UID: "u"}
+	p := plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-0", Owner: bad}}, Reap: []clusterstate.Owner{bad, gone}, Count: 1, Ensure: true}
 	if err := c.keepSlots(t.Context(), p); err == nil {
 		t.Error("keepSlots returned no error about the slot that cannot be written")
 	}
@@ -161,8 +161,8 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fleet.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*stored}}
-	p := plan.Plan{Slots: plan.SlotPlan{Withdraw: []fleet.Slot{{Name: "slot-0", ReservedFor: begins}}}}
+	s := clusterstate.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*stored}}
+	p := plan.Plan{Slots: plan.SlotPlan{Withdraw: []clusterstate.Slot{{Name: "slot-0", ReservedFor: begins}}}}
 	p.Nodes = []plan.NodePlan{{Name: "next", Owner: next, Slot: "slot-1", Managed: true, HasAgent: true, Reason: v1alpha1.ReasonReleased, Spec: stored.Spec}}
 	if err := c.carryOut(t.Context(), &s, nil, p); !errors.Is(err, slot.ErrTaken) || failures(err) != "" {
 		t.Errorf("got %v, want %v, as a conflict", err, slot.ErrTaken)
@@ -182,13 +182,13 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 }
 
 // nodeWithSlot creates a node that holds the slot.
-func (c *Coordinator) nodeWithSlot(t *testing.T, name, slotName string) fleet.Owner {
+func (c *Coordinator) nodeWithSlot(t *testing.T, name, slotName string) clusterstate.Owner {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := fleet.Owner{Node: name, UID: string(node.UID)}
+	owner := clusterstate.Owner{Node: name, UID: string(node.UID)}
 	u := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID,
 	}}}}
@@ -196,7 +196,7 @@ func (c *Coordinator) nodeWithSlot(t *testing.T, name, slotName string) fleet.Ow
 	if _, err := c.ours.NodeUpgrades.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.slots.Restore(t.Context(), slotName, owner, fleet.Owner{}); err != nil {
+	if err := c.slots.Restore(t.Context(), slotName, owner, clusterstate.Owner{}); err != nil {
 		t.Fatal(err)
 	}
 	return owner
@@ -213,7 +213,7 @@ func TestTurnEndsByTheStateThatIs(t *testing.T) {
 	turn := v1alpha1.HookTurn{ID: 1, Node: "w1"}
 	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{turn}}}
 	turn.Outcome = v1alpha1.TurnAborted
-	s := &fleet.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*n}}
+	s := &clusterstate.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*n}}
 	if err := c.checkTurns(t.Context(), s, policy, []v1alpha1.HookTurn{turn}); err != nil {
 		t.Errorf("nothing has changed: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // offers keeps what the source of images offers up to date.
@@ -33,7 +33,7 @@ type offers struct {
 // reading is the content of an index, and the source that it was read from.
 type reading struct {
 	source v1alpha1.ImageSource
-	said   fleet.Source
+	said   clusterstate.Source
 }
 
 // forever is the pause while the source is not known.
@@ -52,7 +52,7 @@ func (o *offers) start(ctx context.Context, policy *v1alpha1.UpgradePolicy) {
 
 // follow returns what the source offers. If the policy's source changed, it has the new
 // index read.
-func (o *offers) follow(policy *v1alpha1.UpgradePolicy) fleet.Source {
+func (o *offers) follow(policy *v1alpha1.UpgradePolicy) clusterstate.Source {
 	wanted := policy.Spec.Source
 	o.newest.Store(policy.Status.IndexSigned)
 	if before := o.wanted.Swap(&wanted); before == nil || *before != wanted {
@@ -64,7 +64,7 @@ func (o *offers) follow(policy *v1alpha1.UpgradePolicy) fleet.Source {
 		same.IntervalSeconds = last.source.IntervalSeconds // what the source offers does not depend on it
 	}
 	if last == nil || last.source != same {
-		return fleet.Source{Problem: fleet.Hold{
+		return clusterstate.Source{Problem: clusterstate.Hold{
 			Reason:  v1alpha1.ReasonSourceUnavailable,
 			Message: fmt.Sprintf("the index of %s has not been read yet", wanted.URL),
 		}}

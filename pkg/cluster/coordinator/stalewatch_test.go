@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
@@ -79,7 +79,7 @@ func TestStaleStatusIsNotWritten(t *testing.T) {
 // back the slot that it has just withdrawn, and does not empty an order that the watch lacks.
 func TestStaleSpecIsNotWritten(t *testing.T) {
 	c := newWriter(t)
-	node := plan.NodePlan{Name: "stale", Owner: fleet.Owner{Node: "stale", UID: "uid-1"}, Managed: true}
+	node := plan.NodePlan{Name: "stale", Owner: clusterstate.Owner{Node: "stale", UID: "uid-1"}, Managed: true}
 	node.Spec.Upgrade, node.Spec.Type = &v1alpha1.UpgradeReference{Name: "u", UID: "uid-2"}, v1alpha1.TypeReboot
 	node.Spec.Release, node.Spec.Slot = v1alpha1.ReleaseNode, "slot-0"
 	if _, err := c.writeSpec(t.Context(), nil, node); err != nil {

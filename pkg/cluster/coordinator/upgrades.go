@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // create creates the automatic upgrade u, unless that is nil. It succeeds if the
@@ -40,7 +40,7 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 // writeUpgrades writes the statuses of upgrades, after the records of those that end
 // and the version that late nodes follow. It returns the UIDs of the upgrades whose
 // status is not written.
-func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) (unwritten map[string]bool, err error) {
+func (c *Coordinator) writeUpgrades(ctx context.Context, s *clusterstate.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) (unwritten map[string]bool, err error) {
 	lacking, recordErr := c.createRecords(ctx, p.Records)
 	policyErr := c.checkTurns(ctx, s, policy, p.HookTurns)
 	if policyErr == nil {
@@ -60,7 +60,7 @@ func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, poli
 
 // checkTurns returns a conflict if a node's turn ends by the plan, and its NodeUpgrade has changed since
 // it was read: the hooks after a node must not run by an old state while it is at work.
-func (c *Coordinator) checkTurns(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, turns []v1alpha1.HookTurn) error {
+func (c *Coordinator) checkTurns(ctx context.Context, s *clusterstate.Snapshot, policy *v1alpha1.UpgradePolicy, turns []v1alpha1.HookTurn) error {
 	if policy == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (e *ended) kind() string {
 
 // prune deletes the oldest ended upgrades beyond the policy's historyLimit: their
 // records, and their ClusterUpgrades where the coordinator created them.
-func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
+func (c *Coordinator) prune(ctx context.Context, s clusterstate.Snapshot) error {
 	if s.Policy == nil {
 		return nil // it is not known how many are kept
 	}
@@ -222,7 +222,7 @@ func beyond(history []*ended, limit int) (old []*ended) {
 
 // endedUpgrades returns what may be pruned, by the UID of the upgrade: never a
 // person's ClusterUpgrade, nor the one that nodes which join late are upgraded by.
-func endedUpgrades(s fleet.Snapshot) map[string]*ended {
+func endedUpgrades(s clusterstate.Snapshot) map[string]*ended {
 	history := map[string]*ended{}
 	of := func(uid string, completed metav1.Time) *ended {
 		if history[uid] == nil {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Interval is the time between an answer and the next question.
@@ -118,7 +118,7 @@ func (one *asked) current(now time.Time) (status v1alpha1.GateStatus, counts boo
 		since = now.UTC().Truncate(time.Second)
 		status.Message = "the coordinator's clock was set back after the last answer"
 	case age > lasts:
-		status.Message = "there is no answer after that of " + fleet.FormatTime(status.AskedTime.Time)
+		status.Message = "there is no answer after that of " + clusterstate.FormatTime(status.AskedTime.Time)
 	default:
 		return status, true
 	}

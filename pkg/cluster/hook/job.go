@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Label marks the Jobs of hooks, with the hook's name. Finalizer keeps them.
@@ -66,8 +66,8 @@ func newJob(from *batchv1.CronJob, t *v1alpha1.HookTurn, run *v1alpha1.HookRun) 
 }
 
 // state returns what has come of a Job, and when it ended. Nil: it has not.
-func state(job *batchv1.Job) (one fleet.HookJob, ended *time.Time) {
-	one = fleet.HookJob{UID: string(job.UID)}
+func state(job *batchv1.Job) (one clusterstate.HookJob, ended *time.Time) {
+	one = clusterstate.HookJob{UID: string(job.UID)}
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed {
 			continue

@@ -17,7 +17,7 @@ import (
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -38,26 +38,26 @@ type Keeper struct {
 	policies kube.Kind[*v1alpha1.UpgradePolicy, *v1alpha1.UpgradePolicyList]
 	read     []batchv1.Job
 	readAt   time.Time
-	problems map[string]fleet.HookJob // why Jobs could not be created, by name
+	problems map[string]clusterstate.HookJob // why Jobs could not be created, by name
 }
 
 // NewKeeper returns a Keeper that has read nothing.
 func NewKeeper(jobs typedbatchv1.BatchV1Interface, ours *kube.Kinds, log *slog.Logger) *Keeper {
-	return &Keeper{jobs: jobs, log: log, policies: ours.UpgradePolicies, problems: map[string]fleet.HookJob{}}
+	return &Keeper{jobs: jobs, log: log, policies: ours.UpgradePolicies, problems: map[string]clusterstate.HookJob{}}
 }
 
 // Read returns the Jobs of hooks. Nil: there is no need to. If they cannot be read, it returns that as the
 // problem of those that run, and an error.
-func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) (map[string]fleet.HookJob, error) {
+func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now time.Time) (map[string]clusterstate.HookJob, error) {
 	// While a hook runs, the Jobs have to be newer than the policy: one that is missing is gone.
 	runs := running(policy)
 	rests := len(k.read) > 0 || len(policy.Spec.Hooks) > 0 && k.readAt.IsZero()
 	if len(runs) > 0 || rests && now.Sub(k.readAt) >= restPause {
 		list, err := k.jobs.Jobs(v1alpha1.HooksNamespace).List(ctx, metav1.ListOptions{LabelSelector: Label})
 		if err != nil {
-			jobs := make(map[string]fleet.HookJob, len(runs))
+			jobs := make(map[string]clusterstate.HookJob, len(runs))
 			for name := range runs {
-				jobs[name] = fleet.HookJob{Problem: "the Jobs of hooks cannot be read: " + oneLine(err)}
+				jobs[name] = clusterstate.HookJob{Problem: "the Jobs of hooks cannot be read: " + oneLine(err)}
 			}
 			return jobs, fmt.Errorf("reading the Jobs of hooks: %w", err)
 		}
@@ -66,7 +66,7 @@ func (k *Keeper) Read(ctx context.Context, policy *v1alpha1.UpgradePolicy, now t
 	if k.readAt.IsZero() {
 		return nil, nil
 	}
-	jobs := make(map[string]fleet.HookJob, len(k.read))
+	jobs := make(map[string]clusterstate.HookJob, len(k.read))
 	for i := range k.read {
 		jobs[k.read[i].Name], _ = state(&k.read[i])
 	}
@@ -107,7 +107,7 @@ func (k *Keeper) Write(ctx context.Context, policy *v1alpha1.UpgradePolicy, now 
 			}
 			if err := k.create(ctx, t, run); err != nil {
 				problem, refused := explain(run, err)
-				k.problems[run.Job] = fleet.HookJob{Problem: problem, Refused: refused}
+				k.problems[run.Job] = clusterstate.HookJob{Problem: problem, Refused: refused}
 				k.log.Warn("the Job of a hook cannot be created", "hook", run.Name, "job", run.Job, "problem", problem)
 			} else {
 				delete(k.problems, run.Job)

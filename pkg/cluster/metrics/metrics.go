@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -39,7 +39,7 @@ type Metrics struct {
 // State is what the fleet's metrics are computed from.
 type State struct {
 	// Snapshot is what was read last, with the policy's status as it should be.
-	Snapshot fleet.Snapshot
+	Snapshot clusterstate.Snapshot
 	// Plan is what was decided on it.
 	Plan plan.Plan
 	// Agents returns how many agents should run, and how many are Ready.

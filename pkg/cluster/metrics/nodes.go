@@ -11,19 +11,19 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // node is a managed node with what is known about it.
 type node struct {
-	*fleet.Node
+	*clusterstate.Node
 	plan    *plan.NodePlan
 	upgrade *v1alpha1.NodeUpgrade // nil: there is none yet
 }
 
 // managed yields the managed nodes.
 func (s *scrape) managed(yield func(node) bool) {
-	nodes := make(map[string]*fleet.Node, len(s.Snapshot.Nodes))
+	nodes := make(map[string]*clusterstate.Node, len(s.Snapshot.Nodes))
 	for i := range s.Snapshot.Nodes {
 		nodes[s.Snapshot.Nodes[i].Name] = &s.Snapshot.Nodes[i]
 	}

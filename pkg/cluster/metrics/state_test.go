@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func microAt(before time.Duration) metav1.MicroTime { return metav1.NewMicroTime
 // stateOf returns the state of a cluster with that many nodes in the middle of a patch, with
 // something wrong of each kind.
 func stateOf(size int) metrics.State {
-	var s fleet.Snapshot
+	var s clusterstate.Snapshot
 	upgrade := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4", UID: "u1", CreationTimestamp: at(72 * time.Hour)}}
 	upgrade.Spec.Version = "v1.34.4"
 	upgrade.Status.Type, upgrade.Status.FromVersion = v1alpha1.TypePatch, "v1.34.3"
@@ -33,7 +33,7 @@ func stateOf(size int) metrics.State {
 	upgrade.Status.PreflightTime = ptr.To(microAt(time.Minute))
 	s.Upgrades = []v1alpha1.ClusterUpgrade{upgrade}
 	for i := range size {
-		s.Nodes = append(s.Nodes, fleet.Node{
+		s.Nodes = append(s.Nodes, clusterstate.Node{
 			Name: fmt.Sprintf("worker-%05d.nodes.example.com", i), UID: fmt.Sprint("node-", i), OS: "linux", Architecture: "amd64", Ready: true, Kubelet: "v1.34.3",
 			Labels: map[string]string{"topology.kubernetes.io/zone": fmt.Sprint("z", i%3)},
 		})
@@ -43,7 +43,7 @@ func stateOf(size int) metrics.State {
 	s.Nodes[1].Kubelet = "v1.34.4"
 	s.NodeUpgrades[2].Status.Step = v1alpha1.StepFailed
 	s.NodeUpgrades[3].Generation = 5
-	s.Slots = []fleet.Slot{{Name: "slot-0", Holder: s.Nodes[0].Owner(), ReservedFor: s.Nodes[0].Owner()}, {Name: "slot-1", ReservedFor: s.Nodes[4].Owner()}, {Name: "slot-2"}}
+	s.Slots = []clusterstate.Slot{{Name: "slot-0", Holder: s.Nodes[0].Owner(), ReservedFor: s.Nodes[0].Owner()}, {Name: "slot-1", ReservedFor: s.Nodes[4].Owner()}, {Name: "slot-2"}}
 	night := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights"}}
 	night.Spec.TimeZone = "UTC"
 	night.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: v1alpha1.Period{
@@ -69,14 +69,14 @@ func stateOf(size int) metrics.State {
 		{Version: "v1.33.9", Digests: digests, SinceTime: ptr.To(at(300 * time.Hour)), Behind: 1},
 		{Version: "v1.34.4", Digests: digests},
 	}
-	s.Source = fleet.Source{Offers: []fleet.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64"}}}}
+	s.Source = clusterstate.Source{Offers: []clusterstate.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64"}}}}
 	p := plan.Decide(s, now)
 	p.Findings = []v1alpha1.Finding{{ID: "disk-space", Level: v1alpha1.LevelBlock, Message: "x"}, {ID: "disk-space", Level: v1alpha1.LevelBlock, Message: "y"}, {ID: "capi", Level: v1alpha1.LevelWarn}, {ID: "fluo", Level: v1alpha1.LevelBlock, Ignored: true}}
 	return metrics.State{Snapshot: s, Plan: p, Agents: func() (int, int) { return size, size - 1 }}
 }
 
 // nodeUpgrade returns the NodeUpgrade of a node that waits.
-func nodeUpgrade(n *fleet.Node, upgrade v1alpha1.UpgradeReference) v1alpha1.NodeUpgrade {
+func nodeUpgrade(n *clusterstate.Node, upgrade v1alpha1.UpgradeReference) v1alpha1.NodeUpgrade {
 	u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{
 		Name: n.Name, UID: types.UID("upgrade-" + n.UID), Generation: 4,
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Node", UID: types.UID(n.UID)}},
@@ -91,7 +91,7 @@ func nodeUpgrade(n *fleet.Node, upgrade v1alpha1.UpgradeReference) v1alpha1.Node
 }
 
 // drains makes a node one that is being upgraded and whose drain is blocked.
-func drains(s *fleet.Snapshot, i int) {
+func drains(s *clusterstate.Snapshot, i int) {
 	u := &s.NodeUpgrades[i]
 	s.Nodes[i].SlotAnnotation = "slot-0"
 	u.Spec.Release, u.Spec.Slot, u.Spec.ExpectedSeconds = v1alpha1.ReleaseNode, "slot-0", ptr.To[int32](600)

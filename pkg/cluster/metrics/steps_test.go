@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // walk returns a node that went through steps of ten seconds each from an instant on; the
@@ -36,7 +36,7 @@ func TestStepsAreCountedOnce(t *testing.T) {
 	m := newMetrics()
 	m.Lead()
 	see := func(nodes ...v1alpha1.NodeUpgrade) {
-		m.Planned(metrics.State{Snapshot: fleet.Snapshot{NodeUpgrades: nodes}}, now)
+		m.Planned(metrics.State{Snapshot: clusterstate.Snapshot{NodeUpgrades: nodes}}, now)
 	}
 	whole := []v1alpha1.Step{v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking, v1alpha1.StepIdle}
 	see(walk("w0", now.Add(-time.Hour), whole...), walk("w1", now, whole[:2]...))

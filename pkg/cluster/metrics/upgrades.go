@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
@@ -232,11 +232,11 @@ func (s *scrape) slots() {
 	}
 }
 
-func slotState(slot *fleet.Slot) (state, node string) {
+func slotState(slot *clusterstate.Slot) (state, node string) {
 	switch {
 	case slot.Free():
 		return "Free", ""
-	case slot.Holder != fleet.Owner{}:
+	case slot.Holder != clusterstate.Owner{}:
 		return "Held", slot.Holder.Node
 	case slot.Unreadable:
 		return "Held", ""

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 const (
@@ -45,7 +45,7 @@ func eventsOf(u *v1alpha1.ClusterUpgrade, after *v1alpha1.ClusterUpgradeStatus, 
 		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeEnded, Reason: reason, Message: message})
 		return e
 	case reasonBefore == "" && start != nil && now.Before(start.Time):
-		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeAnnounced, Message: "no node begins before " + fleet.FormatTime(start.Time)})
+		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeAnnounced, Message: "no node begins before " + clusterstate.FormatTime(start.Time)})
 	case len(before.Active) == 0 && len(after.Active) > 0:
 		e.add(v1alpha1.NoticeRecord{Event: v1alpha1.NoticeBegan, Node: after.Active[0].Name, Message: "node " + after.Active[0].Name + " is the first"})
 	}
@@ -174,7 +174,7 @@ func Prediction(first, last string, begins, ends *time.Time) string {
 	case begins == nil:
 		return ""
 	case ends == nil:
-		return fmt.Sprintf("; node %s is expected to be the first, at %s", first, fleet.FormatTime(*begins))
+		return fmt.Sprintf("; node %s is expected to be the first, at %s", first, clusterstate.FormatTime(*begins))
 	}
-	return fmt.Sprintf("; node %s is expected to be the first, at %s, and node %s the last, back at %s", first, fleet.FormatTime(*begins), last, fleet.FormatTime(*ends))
+	return fmt.Sprintf("; node %s is expected to be the first, at %s, and node %s the last, back at %s", first, clusterstate.FormatTime(*begins), last, clusterstate.FormatTime(*ends))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // allocation hands out what nodes share: the budget, each group's limit, the slots, and
@@ -34,7 +34,7 @@ type allocation struct {
 // claim takes one shared thing for a node, or holds the node.
 type claim struct {
 	question
-	hold func(*allocation, *node) fleet.Hold
+	hold func(*allocation, *node) clusterstate.Hold
 }
 
 // claims run after all filters. A preflight report is required only once there is room,
@@ -98,7 +98,7 @@ func (a *allocation) spend(n *node) {
 
 // admit returns the slot to reserve for the node, or the hold that keeps it from
 // beginning.
-func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
+func (a *allocation) admit(n *node) (slot string, hold clusterstate.Hold) {
 	if hold := a.survey.firstHold(n, false, a.wake); hold.Holds() {
 		return "", hold
 	}
@@ -107,30 +107,30 @@ func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
 
 // claim takes everything shared for a node that no filter holds. It returns its slot, or the
 // hold that keeps it from beginning.
-func (a *allocation) claim(n *node) (slot string, hold fleet.Hold) {
+func (a *allocation) claim(n *node) (slot string, hold clusterstate.Hold) {
 	for i := range claims {
 		if hold := claims[i].hold(a, n); hold.Holds() {
 			return "", hold
 		}
 	}
 	a.spend(n)
-	return a.taken, fleet.Hold{}
+	return a.taken, clusterstate.Hold{}
 }
 
 // budgetSpent holds a node while the budget, or the limit of its group, is used up. The
 // message names a node that needs attention if there would be room without such nodes, or
 // if it is in the same group.
-func (a *allocation) budgetSpent(n *node) fleet.Hold {
+func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 	limit := a.cluster.budget
 	if own := a.cluster.groups[n.group].limit; own > 0 {
 		limit = min(limit, own)
 	}
 	if !a.full() && a.inGroup[n.group] < limit {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.cluster.budget && a.inGroup[n.group] < limit {
 		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)", strings.Join(a.elsewhere, ", "), a.cluster.budget)
-		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message, Stays: a.cluster.lockOverdue()}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message, Stays: a.cluster.lockOverdue()}
 	}
 	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.cluster.budget || absent.group == n.group) {
 		hold := notReady(a.cluster, absent)
@@ -146,19 +146,19 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	}
 	if failed := a.survey.firstFailed; failed != nil && (a.out-a.failedCount < a.cluster.budget || failed.group == n.group) {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failedCount}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failedCount}
 	}
-	return a.survey.orWriteFailure(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
+	return a.survey.orWriteFailure(clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
 // takeSlot takes a slot for the node: the reserved one, the one that its order names, or a free one. Nodes that
-// go one at a time use only fleet.ControlPlaneSlot. An order that named another slot than the one that is reserved
+// go one at a time use only clusterstate.ControlPlaneSlot. An order that named another slot than the one that is reserved
 // would have its node take both.
-func (a *allocation) takeSlot(n *node) fleet.Hold {
-	mayTake := func(name string) bool { return !n.oneAtATime() || name == fleet.ControlPlaneSlot }
+func (a *allocation) takeSlot(n *node) clusterstate.Hold {
+	mayTake := func(name string) bool { return !n.oneAtATime() || name == clusterstate.ControlPlaneSlot }
 	if n.reserved() && mayTake(n.lease.Name) {
 		a.taken = n.lease.Name
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	i := slices.Index(a.spare, n.orderedSlot())
 	if i < 0 || !mayTake(a.spare[i]) {
@@ -167,7 +167,7 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 	if i >= 0 {
 		a.taken = a.spare[i]
 		a.spare = slices.Delete(a.spare, i, i+1)
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := "no slot is free"
 	for _, slot := range a.cluster.slots {
@@ -175,12 +175,12 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 			message += ": " + unreadable(slot)
 			break
 		}
-		if gone := slot.Holder; gone != (fleet.Owner{}) && !slices.ContainsFunc(a.cluster.nodes, func(n *node) bool { return n.Owner() == gone }) {
+		if gone := slot.Holder; gone != (clusterstate.Owner{}) && !slices.ContainsFunc(a.cluster.nodes, func(n *node) bool { return n.Owner() == gone }) {
 			message += fmt.Sprintf(": the Node %s, which holds %s, was deleted, and its guard may still return the host to its former version; the slot is freed when that time is over", gone.Node, slot.Name)
 			break
 		}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
 }
 
 // orderedSlots returns the slots that orderedSlot returns for the nodes.
@@ -199,14 +199,14 @@ func (c *cluster) orderedSlots() []string {
 func (c *cluster) spareSlots() []string {
 	var indices []int
 	for _, slot := range c.slots {
-		if i, ok := fleet.SlotIndex(slot.Name); ok && i < c.budget && slot.Free() {
+		if i, ok := clusterstate.SlotIndex(slot.Name); ok && i < c.budget && slot.Free() {
 			indices = append(indices, i)
 		}
 	}
 	slices.SortFunc(indices, func(a, b int) int { return b - a })
 	names := make([]string, len(indices))
 	for i, index := range indices {
-		names[i] = fleet.SlotName(index)
+		names[i] = clusterstate.SlotName(index)
 	}
 	return names
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // The allocation gives nodes their turns: it begins and ends turns, and starts the hooks around nodes. Nothing
@@ -23,13 +23,13 @@ const maxTurns = 128
 
 // around returns the hold of a candidate with its hooks taken into account: it has that hold without
 // them. It begins the turn of a node that would be released now, and ends one that cannot be used.
-func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
+func (a *allocation) around(n *node, hold clusterstate.Hold) clusterstate.Hold {
 	if t := a.turns.of(n); t != nil && t.Outcome == "" && a.isUsed(t, n, hold) {
 		switch mayBegin := n.released() || n.silent() || n.lease != nil && !n.answered; {
 		case mayBegin && hold.Holds():
 			return hold
 		case mayBegin:
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after its turn run before its next one"}
 		}
 		if t.Outcome = v1alpha1.TurnAborted; a.cluster.reached(t, n) {
 			t.Outcome = v1alpha1.TurnSucceeded
@@ -42,16 +42,16 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 	t := a.turns.of(n)
 	if t == nil {
 		if a.turns.isAfterDeleted(n) {
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
 		}
 		if len(a.turns.list)+2 > maxTurns { // the upgrade's turn may begin, too
-			return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
 		}
 		if hold = a.beforeUpgrade(); hold.Holds() {
 			return hold
 		}
 		if t = a.beginTurn(n, a.survey.releaseNow()); t == nil {
-			return fleet.Hold{}
+			return clusterstate.Hold{}
 		}
 	}
 	if t.Outcome != "" {
@@ -62,7 +62,7 @@ func (a *allocation) around(n *node, hold fleet.Hold) fleet.Hold {
 
 // isUsed reports whether a candidate needs another turn: it has begun in this one, one of its hooks
 // failed, or something else has kept it from beginning for a while.
-func (a *allocation) isUsed(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) bool {
+func (a *allocation) isUsed(t *v1alpha1.HookTurn, n *node, hold clusterstate.Hold) bool {
 	switch {
 	case !a.cluster.target.isFor(&t.Upgrade), t.TookSlot, n.status.Retry.Attempts != t.Attempts, a.turns.failed(t) != nil:
 		return true
@@ -84,7 +84,7 @@ func (a *allocation) isUsed(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) bool
 
 // beforeUpgrade returns the hold of the upgrade's own hooks, and begins its turn before its first
 // node. The turn of an upgrade before it has to have ended. Late nodes have none.
-func (a *allocation) beforeUpgrade() fleet.Hold {
+func (a *allocation) beforeUpgrade() clusterstate.Hold {
 	target := a.cluster.target
 	var own *v1alpha1.HookTurn
 	for _, t := range a.turns.list {
@@ -100,10 +100,10 @@ func (a *allocation) beforeUpgrade() fleet.Hold {
 	}
 	switch {
 	case own == nil && (a.survey.tookSlot || target.forLateNodes):
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	case own == nil:
 		if own = a.beginTurn(nil, ""); own == nil {
-			return fleet.Hold{}
+			return clusterstate.Hold{}
 		}
 	}
 	return a.runBefore(own)
@@ -137,10 +137,10 @@ func (a *allocation) hooksFirst(n *node) bool {
 
 // runBefore starts the next hook before the node, or the upgrade. It returns the hold until all of
 // them have ended.
-func (a *allocation) runBefore(t *v1alpha1.HookTurn) fleet.Hold {
+func (a *allocation) runBefore(t *v1alpha1.HookTurn) clusterstate.Hold {
 	next := nextHook(t)
 	if next == nil || !next.When.IsBefore() {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	if next.State == v1alpha1.HookPending {
 		a.startHook(t, next)

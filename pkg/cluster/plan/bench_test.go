@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // largeCluster is a cluster of that many nodes in three zones and ten groups, three of
@@ -30,7 +30,7 @@ func largeCluster(size int, maxUnavailable string) *sim {
 	}
 	s.Upgrades = append(s.Upgrades, u)
 	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images/", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}
-	s.Source.Offers = []fleet.Offer{{Version: "v1.34.4", Image: image}}
+	s.Source.Offers = []clusterstate.Offer{{Version: "v1.34.4", Image: image}}
 	for i := range size {
 		s.addFleetNode(i)
 	}
@@ -56,7 +56,7 @@ func (s *sim) addFleetHistory() {
 }
 
 func (s *sim) addFleetNode(i int) {
-	n := fleet.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64"}
+	n := clusterstate.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64"}
 	n.Labels = map[string]string{
 		"kubernetes.io/hostname": n.Name, "kubernetes.io/os": "linux", "topology.kubernetes.io/region": "r",
 		"topology.kubernetes.io/zone": fmt.Sprint("z", i%3), "pool": fmt.Sprint(i / 3 % 10),
@@ -67,8 +67,8 @@ func (s *sim) addFleetNode(i int) {
 	if i < 3 {
 		n.ControlPlane = true
 		nodeUpgrade.Status.Versions.Kubeadm, nodeUpgrade.Status.Versions.ControlPlane = "v1.34.4", "v1.34.4"
-		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: "v1.34.4", Ready: true})
-		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
+		s.APIServers = append(s.APIServers, clusterstate.StaticPod{Node: n.Name, Version: "v1.34.4", Ready: true})
+		s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: n.Name, Ready: true})
 	}
 	s.Nodes = append(s.Nodes, n)
 	s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade)
@@ -123,7 +123,7 @@ func (s *sim) addFleetChecks() {
 	for i := range 100 {
 		s.findings = append(s.findings, v1alpha1.Finding{ID: "replicas", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Deployment", Namespace: "n", Name: fmt.Sprint("d", i)}, Message: "it has one replica"})
 		nodes := []string{fmt.Sprintf("n%05d", 10+i), fmt.Sprintf("n%05d", 200+i)}
-		s.Webhooks = append(s.Webhooks, fleet.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
+		s.Webhooks = append(s.Webhooks, clusterstate.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
 	}
 	s.decide()
 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // clocksApart is by how much clocks of clusters differ: more, and a gate is not open.
@@ -93,10 +93,10 @@ func newChain(t *rapid.T) (chain []*follower) {
 		c.Schedules = []v1alpha1.MaintenanceSchedule{{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v1alpha1.MaintenanceScheduleSpec{MaintenanceWindows: []v1alpha1.MaintenanceWindow{{Period: window}}}}}
 		c.Policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 		for j := range 3 {
-			n := fleet.Node{Name: fmt.Sprintf("n%d", j), UID: fmt.Sprintf("%s-%d", name, j), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64", Labels: map[string]string{}}
+			n := clusterstate.Node{Name: fmt.Sprintf("n%d", j), UID: fmt.Sprintf("%s-%d", name, j), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64", Labels: map[string]string{}}
 			if n.ControlPlane = j == 0; n.ControlPlane {
-				c.APIServers = []fleet.StaticPod{{Node: n.Name, Version: n.Kubelet, Ready: true}}
-				c.Etcd = []fleet.StaticPod{{Node: n.Name, Ready: true}}
+				c.APIServers = []clusterstate.StaticPod{{Node: n.Name, Version: n.Kubelet, Ready: true}}
+				c.Etcd = []clusterstate.StaticPod{{Node: n.Name, Ready: true}}
 			}
 			c.Nodes = append(c.Nodes, n)
 		}
@@ -132,9 +132,9 @@ func (c *follower) disturb(t *rapid.T) {
 
 // offer has the cluster's source offer an image with that content.
 func (c *follower) offer(v, content string) {
-	c.Source.Offers = slices.DeleteFunc(c.Source.Offers, func(o fleet.Offer) bool { return o.Version == v })
+	c.Source.Offers = slices.DeleteFunc(c.Source.Offers, func(o clusterstate.Offer) bool { return o.Version == v })
 	digest := v1alpha1.DigestOf(fmt.Sprintf("%064x", content)[:64])
-	c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v, Digest: digest}})
+	c.Source.Offers = append(c.Source.Offers, clusterstate.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v, Digest: digest}})
 }
 
 // retry is a person who solves the problem of a node that failed, and applies the version again.
@@ -215,7 +215,7 @@ func (c *follower) truth() truth {
 // note notes what is true after a step.
 func (c *follower) note() {
 	for _, v := range append(chainVersions, chainEnd) {
-		if slices.ContainsFunc(c.Nodes, func(n fleet.Node) bool { return n.Kubelet != v }) {
+		if slices.ContainsFunc(c.Nodes, func(n clusterstate.Node) bool { return n.Kubelet != v }) {
 			delete(c.since, v)
 			continue
 		}
@@ -236,7 +236,7 @@ func (c *follower) note() {
 }
 
 // checkBegin checks that a node which takes a slot may do so, by what is true of the leader.
-func (c *follower) checkBegin(t *rapid.T, n *fleet.Node) {
+func (c *follower) checkBegin(t *rapid.T, n *clusterstate.Node) {
 	if c.leader == nil {
 		return
 	}

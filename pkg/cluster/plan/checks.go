@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // checks is the preflight report, sorted by what it holds.
 type checks struct {
 	key        string                       // the key of the report that is needed; empty: none is
-	lastReport *fleet.Preflight             // the last report for the upgrade, whatever its key; nil: none
+	lastReport *clusterstate.Preflight      // the last report for the upgrade, whatever its key; nil: none
 	blocks     bool                         // a finding blocks
 	blockAll   []*v1alpha1.Finding          // those that block every node
 	blockNode  map[string]*v1alpha1.Finding // by node: the first that blocks only that node
@@ -119,20 +119,20 @@ func etcdComplaints(facts *v1alpha1.NodeFacts) int {
 }
 
 // notChecked holds every node that is not released yet until there is a current report.
-func (a *allocation) notChecked(n *node) fleet.Hold {
+func (a *allocation) notChecked(n *node) clusterstate.Hold {
 	k := a.cluster.checks
 	if k.key == "" || n.reserved() && n.released() && a.cluster.specIsForTarget(n) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	if k.current() && a.cluster.now.Sub(k.lastReport.At) < freshFor {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	a.missing = true
 	message := "the checks that come before the next node have not run yet"
 	if a.cluster.reading.snapshot.PreflightProblem != "" {
 		message = "the checks that come before the next node could not be made: " + a.cluster.reading.snapshot.PreflightProblem
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
 }
 
 // needsChecks reports whether preflight must run now: because the upgrade is about to
@@ -198,7 +198,7 @@ func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
 // webhooks are the admission webhooks that can block requests, and on which nodes they
 // have ready backends.
 type webhooks struct {
-	all []fleet.Webhook
+	all []clusterstate.Webhook
 	of  map[string][]int // by node that may answer; into all
 }
 
@@ -254,9 +254,9 @@ func (w webhooks) onlyOn(n *node) bool {
 
 // lastBackend holds a node that has the last ready backend of a webhook: requests to
 // the webhook would fail. Pass 1 and a restart evict no pods.
-func (a *allocation) lastBackend(n *node) fleet.Hold {
+func (a *allocation) lastBackend(n *node) clusterstate.Hold {
 	if a.survey.pass1 || n.method == v1alpha1.MethodRestart {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	for _, i := range a.cluster.webhooks.of[n.Name] {
 		if a.backed[i] > 1 {
@@ -268,7 +268,7 @@ func (a *allocation) lastBackend(n *node) fleet.Hold {
 		} else {
 			message += "; run a second replica of its backend on another node"
 		}
-		return fleet.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message, Stays: a.cluster.webhooks.onlyOn(n)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message, Stays: a.cluster.webhooks.onlyOn(n)}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }

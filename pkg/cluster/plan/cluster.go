@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -29,15 +29,15 @@ type cluster struct {
 	groups  []*group
 	total   int // number of nodes that the target concerns
 	budget  int // how many may be out of service at once
-	slots   []fleet.Slot
+	slots   []clusterstate.Slot
 	// apiServers and etcd are the pods of the snapshot, which a prediction changes as
 	// nodes return. etcd has no pods on workers.
-	apiServers, etcd []fleet.StaticPod
+	apiServers, etcd []clusterstate.StaticPod
 	begun            bool                   // by the upgrade's status; see begin.go
 	beginTime        *metav1.Time           // as the upgrade's status is to say
 	etcdSnapshot     *v1alpha1.EtcdSnapshot // the same
 	snapshotTaken    bool                   // etcd has a snapshot for the target, or needs none
-	held             fleet.Hold             // the hold of people on the whole upgrade
+	held             clusterstate.Hold      // the hold of people on the whole upgrade
 	gates            []v1alpha1.Gate
 	turns            turns // as they were read
 	webhooks         webhooks

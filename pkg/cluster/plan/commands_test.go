@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // script is a simulated cluster that executes commands.
@@ -83,7 +83,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "node":
 		s.addNode(args, option)
 	case "delete":
-		s.Nodes = slices.DeleteFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == args[0] })
+		s.Nodes = slices.DeleteFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == args[0] })
 		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
 	case "ready", "notready":
 		n, since := s.node(args[0]), s.now
@@ -101,7 +101,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "manager":
 		s.RebootManagers = nil
 		if args[0] != "none" {
-			s.RebootManagers = []fleet.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+			s.RebootManagers = []clusterstate.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 			if text, ok := option["since"]; ok {
 				since, err := time.Parse(time.RFC3339, text)
 				if err != nil {
@@ -119,22 +119,22 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "webhook":
 		s.Webhooks = nil
 		if args[0] != "none" {
-			s.Webhooks = []fleet.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
+			s.Webhooks = []clusterstate.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
 		}
 	case "unchecked":
 		s.PreflightProblem = strings.TrimPrefix(strings.Join(args, " "), "none")
 	case "findings":
 		s.printFindings(out)
 	case "etcd":
-		i := slices.IndexFunc(s.Etcd, func(pod fleet.StaticPod) bool { return pod.Node == args[0] })
+		i := slices.IndexFunc(s.Etcd, func(pod clusterstate.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
 	case "member":
-		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: args[0], Ready: true})
+		s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: args[0], Ready: true})
 	case "forge":
-		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: args[0], Version: args[1], Ready: true})
-		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: args[0], Ready: true})
+		s.APIServers = append(s.APIServers, clusterstate.StaticPod{Node: args[0], Version: args[1], Ready: true})
+		s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: args[0], Ready: true})
 	case "unforge":
-		ofNode := func(pod fleet.StaticPod) bool { return pod.Node == args[0] }
+		ofNode := func(pod clusterstate.StaticPod) bool { return pod.Node == args[0] }
 		s.APIServers, s.Etcd = slices.DeleteFunc(s.APIServers, ofNode), slices.DeleteFunc(s.Etcd, ofNode)
 	case "reports":
 		s.report(s.node(args[0]), args[1:])
@@ -205,7 +205,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "automatic":
 		return s.automatic(args)
 	case "trouble":
-		s.Source.Problem = fleet.Hold{Reason: v1alpha1.Reason(args[0]), Message: strings.Join(args[1:], " ")}
+		s.Source.Problem = clusterstate.Hold{Reason: v1alpha1.Reason(args[0]), Message: strings.Join(args[1:], " ")}
 	case "schedule":
 		return s.addSchedule(args, option)
 	case "upgrade":
@@ -248,7 +248,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "record":
 		s.printRecord(out, args[0])
 	case "drop":
-		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool { return slot.Name == args[0] })
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot clusterstate.Slot) bool { return slot.Name == args[0] })
 	case "managed":
 		var names []string
 		for _, u := range s.NodeUpgrades {
@@ -313,20 +313,20 @@ func options(args []string) map[string]string {
 	return option
 }
 
-func (s *script) node(name string) *fleet.Node {
-	i := slices.IndexFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == name })
+func (s *script) node(name string) *clusterstate.Node {
+	i := slices.IndexFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == name })
 	return &s.Nodes[i]
 }
 
 func (s *script) addNode(args []string, option map[string]string) {
-	n := fleet.Node{Name: args[0], UID: "u-" + args[0], Kubelet: args[1], Ready: true, OS: "linux", Architecture: "amd64", Labels: map[string]string{}}
+	n := clusterstate.Node{Name: args[0], UID: "u-" + args[0], Kubelet: args[1], Ready: true, OS: "linux", Architecture: "amd64", Labels: map[string]string{}}
 	for key, value := range option {
 		switch key {
 		case "control-plane":
 			n.ControlPlane = true
-			pod := fleet.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true}
+			pod := clusterstate.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true}
 			s.APIServers = append(s.APIServers, pod)
-			s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
+			s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: n.Name, Ready: true})
 		case "packages":
 			s.nodeUpgrade(n.Name, n.UID).Status.Unsupported = "Kubernetes comes from packages"
 		case "arch":
@@ -386,14 +386,14 @@ func (s *script) printFindings(out *strings.Builder) {
 }
 
 func (s *script) offer(versions []string) {
-	s.Source = fleet.Source{}
+	s.Source = clusterstate.Source{}
 	for _, v := range versions {
 		for _, architecture := range []string{"amd64", "arm64"} {
 			only, found := strings.CutSuffix(v, "/amd64")
 			if found && architecture != "amd64" {
 				continue
 			}
-			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: only, Image: v1alpha1.Image{
+			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: only, Image: v1alpha1.Image{
 				Architecture: architecture, URL: "http://images/" + only, Digest: v1alpha1.DigestOf(strings.Repeat("a", 64)),
 			}})
 		}

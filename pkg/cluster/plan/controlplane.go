@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // findOldAPIServer returns the name of a node whose apiserver is not at the version
@@ -87,14 +87,14 @@ func (c *cluster) firstControlPlane() *node {
 }
 
 // ownAPIServers returns the apiservers that the upgrade has to bring to the version.
-func (r *reading) ownAPIServers(t *target) []fleet.StaticPod {
+func (r *reading) ownAPIServers(t *target) []clusterstate.StaticPod {
 	own, _ := r.divideAPIServers(t)
 	return own
 }
 
 // divideAPIServers returns the apiservers that the upgrade has to bring to the version,
 // and those on nodes that it skips.
-func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
+func (r *reading) divideAPIServers(t *target) (own, others []clusterstate.StaticPod) {
 	skipped := map[string]bool{}
 	for _, n := range r.nodes {
 		if n.ControlPlane && t.leavesOut(n) {
@@ -117,9 +117,9 @@ func (r *reading) isDowngrade(t *target) bool { return r.newerAPIServer(t) != ni
 
 // newerAPIServer returns an apiserver that is newer than the upgrade's version. Nil: there is
 // none.
-func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
+func (r *reading) newerAPIServer(t *target) *clusterstate.StaticPod {
 	servers := r.onControlPlanes(r.ownAPIServers(t))
-	i := slices.IndexFunc(servers, func(pod fleet.StaticPod) bool {
+	i := slices.IndexFunc(servers, func(pod clusterstate.StaticPod) bool {
 		return t.to.Less(parsed(pod.Version)) && !t.leavesNewer(parsed(pod.Version))
 	})
 	if i < 0 || !known(t.to) || t.back {
@@ -131,7 +131,7 @@ func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
 // onControlPlanes returns the pods that do not run on nodes without the control plane's label. A
 // kubelet may create any pod on its own node, and its agent report any, so an etcd member there
 // must not count.
-func (r *reading) onControlPlanes(pods []fleet.StaticPod) []fleet.StaticPod {
+func (r *reading) onControlPlanes(pods []clusterstate.StaticPod) []clusterstate.StaticPod {
 	nodes := make(map[string]bool, len(pods))
 	for _, pod := range pods {
 		nodes[pod.Node] = true
@@ -141,7 +141,7 @@ func (r *reading) onControlPlanes(pods []fleet.StaticPod) []fleet.StaticPod {
 			delete(nodes, n.Name)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(pods), func(pod fleet.StaticPod) bool { return !nodes[pod.Node] })
+	return slices.DeleteFunc(slices.Clone(pods), func(pod clusterstate.StaticPod) bool { return !nodes[pod.Node] })
 }
 
 // findEtcdSnapshot returns the snapshot of etcd that the target's status is to have: the

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -20,7 +20,7 @@ import (
 // automatic one is created only if the queued one can neither begin nor continue for
 // now. The same holds for the upgrade of late control planes, for which `automatic` need
 // not ask.
-func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold fleet.Hold) {
+func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold clusterstate.Hold) {
 	idle := len(q.targets) == 0
 	if idle || q.targets[0].reboot || q.noneCanProceed {
 		if create, hold = c.automaticPatch(wake); create != nil {
@@ -32,7 +32,7 @@ func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUp
 	}
 	reboot := func(t *target) bool { return t.reboot }
 	if idle || q.noneCanProceed && !slices.ContainsFunc(q.targets, reboot) {
-		var rebootHold fleet.Hold
+		var rebootHold clusterstate.Hold
 		if create, rebootHold = c.automaticReboot(wake); !hold.Holds() {
 			hold = rebootHold
 		}
@@ -66,24 +66,24 @@ func (r *reading) automaticSpec(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUp
 // of the minor that every part of the cluster runs, available for every architecture. It
 // is named after the version, so that two coordinators create the same one, and an
 // upgrade that has ended is not created again.
-func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold fleet.Hold) {
+func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold clusterstate.Hold) {
 	wanted := c.reading.automaticSpec(v1alpha1.TypePatch)
 	if wanted == nil {
-		return nil, fleet.Hold{}
+		return nil, clusterstate.Hold{}
 	}
 	if rules.ClusterAPIDecides(c.reading.snapshot.Policy) {
-		return nil, fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: "no automatic patch is created: Cluster API decides on versions here (versionsFrom of the UpgradePolicy)"}
+		return nil, clusterstate.Hold{Reason: v1alpha1.ReasonNotRequested, Message: "no automatic patch is created: Cluster API decides on versions here (versionsFrom of the UpgradePolicy)"}
 	}
 	oldest, newest, problem := c.running()
 	if problem != "" {
-		return nil, fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
+		return nil, clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
 	}
-	best, ok, hold := c.newestPatch(oldest, fleet.Seconds(wanted.MinAgeSeconds), wake)
+	best, ok, hold := c.newestPatch(oldest, clusterstate.Seconds(wanted.MinAgeSeconds), wake)
 	if hold.Holds() && (!ok || !oldest.Less(best)) {
 		return nil, hold
 	}
 	if !ok || !oldest.Less(best) || best.Less(newest) || c.reading.alreadyRequested(best) {
-		return nil, fleet.Hold{}
+		return nil, clusterstate.Hold{}
 	}
 	u := newAutomatic(best.Name(), v1alpha1.TypePatch)
 	u.Spec.Version = best.String()
@@ -129,7 +129,7 @@ func (c *cluster) running() (oldest, newest version.Version, problem string) {
 // newestPatch returns the newest version of the line that is not blocked and that the source has
 // offered for minAge, with an image for the architecture of every node that needs one, and that has
 // soaked in the clusters that this one follows. The hold is that of the newest one that has not.
-func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool, hold fleet.Hold) {
+func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool, hold clusterstate.Hold) {
 	var held version.Version
 	offered := map[version.Version][]string{}
 	for _, offer := range c.reading.snapshot.Source.Offers {
@@ -268,9 +268,9 @@ func (t *target) unlookedForLong(r *reading) bool {
 }
 
 // unlookedHold returns the hold of a Reboot that waits for that node.
-func (c *cluster) unlookedHold(n *node) fleet.Hold {
+func (c *cluster) unlookedHold(n *node) clusterstate.Hold {
 	message := fmt.Sprintf("node %s: its agent has not looked since the request whether the node needs a reboot", n.Name)
-	return fleet.Hold{Reason: v1alpha1.ReasonAgentNotAnswering, Message: message, Stays: c.target.unlookedForLong(c.reading)}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonAgentNotAnswering, Message: message, Stays: c.target.unlookedForLong(c.reading)}
 }
 
 // rebooted reports whether the upgrade has rebooted the node. It does so only once: a
@@ -293,12 +293,12 @@ func (n *node) rebootNote() string {
 // node that asks for a reboot could begin, or could do so after the notice time. It is not created
 // before, so that a patch that appears meanwhile goes first. It is named after the day on which it
 // starts, in UTC, so that two coordinators create the same one, and there is at most one a day.
-func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold fleet.Hold) {
+func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold clusterstate.Hold) {
 	wanted := c.reading.automaticSpec(v1alpha1.TypeReboot)
 	if wanted == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
-		return nil, fleet.Hold{}
+		return nil, clusterstate.Hold{}
 	}
-	notice := fleet.Seconds(wanted.NoticeSeconds)
+	notice := clusterstate.Seconds(wanted.NoticeSeconds)
 	start := c.now.Add(notice)
 	u := newAutomatic("reboot-"+start.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
 	windows := rules.NewWindows(u, c.reading.snapshot.Schedules)
@@ -320,7 +320,7 @@ func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgra
 			return create, hold
 		}
 	}
-	return nil, fleet.Hold{}
+	return nil, clusterstate.Hold{}
 }
 
 // asksForReboot reports whether a Reboot could serve the node. A node that is still to
@@ -334,8 +334,8 @@ func (c *cluster) asksForReboot(n *node) bool {
 // the last one ended.
 
 // unlessTooSoon returns the upgrade u with its start time, or why it is not created yet.
-func (c *cluster) unlessTooSoon(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.AutomaticUpgrade, wake *wakeTime) (*v1alpha1.ClusterUpgrade, fleet.Hold) {
-	notice := fleet.Seconds(wanted.NoticeSeconds)
+func (c *cluster) unlessTooSoon(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.AutomaticUpgrade, wake *wakeTime) (*v1alpha1.ClusterUpgrade, clusterstate.Hold) {
+	notice := clusterstate.Seconds(wanted.NoticeSeconds)
 	if hold := c.reading.interval(wanted, c.now.Add(notice)); hold.Holds() {
 		hold.Until = new(hold.Until.Add(-notice))
 		wake.at(hold.Until)
@@ -344,15 +344,15 @@ func (c *cluster) unlessTooSoon(u *v1alpha1.ClusterUpgrade, wanted *v1alpha1.Aut
 	if notice > 0 {
 		u.Spec.StartTime = &metav1.Time{Time: c.now.UTC().Truncate(time.Second).Add(notice)}
 	}
-	return u, fleet.Hold{}
+	return u, clusterstate.Hold{}
 }
 
 // tooSoon holds an automatic upgrade that was created before the last one ended, and is not triggered.
-func tooSoon(r *reading, t *target) fleet.Hold {
+func tooSoon(r *reading, t *target) clusterstate.Hold {
 	kind := rules.TypeOf(t.ClusterUpgrade)
 	wanted := r.automaticSpec(kind)
 	if wanted == nil || !isAutomatic(kind, t.Annotations[v1alpha1.CreatedByAnnotation], t.Name, t.Spec.Version) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	start := r.now
 	if announced := t.Spec.StartTime; announced != nil && announced.After(start) {
@@ -362,15 +362,15 @@ func tooSoon(r *reading, t *target) fleet.Hold {
 }
 
 // interval holds an automatic upgrade of that type that would start too soon after the last one ended.
-func (r *reading) interval(wanted *v1alpha1.AutomaticUpgrade, start time.Time) fleet.Hold {
+func (r *reading) interval(wanted *v1alpha1.AutomaticUpgrade, start time.Time) clusterstate.Hold {
 	last, ended := r.lastAutomatic(wanted.Type)
-	least := fleet.Seconds(wanted.MinIntervalSeconds)
+	least := clusterstate.Seconds(wanted.MinIntervalSeconds)
 	earliest := ended.Add(least)
 	if last == "" || least == 0 || !start.Before(earliest) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
-	message := fmt.Sprintf("the next automatic %s may start %s: %s ended %s, and minIntervalSeconds is %d", wanted.Type, fleet.FormatTime(earliest), last, fleet.FormatTime(ended), *wanted.MinIntervalSeconds)
-	return fleet.Hold{Reason: v1alpha1.ReasonAutomaticInterval, Message: message, Until: &earliest}
+	message := fmt.Sprintf("the next automatic %s may start %s: %s ended %s, and minIntervalSeconds is %d", wanted.Type, clusterstate.FormatTime(earliest), last, clusterstate.FormatTime(ended), *wanted.MinIntervalSeconds)
+	return clusterstate.Hold{Reason: v1alpha1.ReasonAutomaticInterval, Message: message, Until: &earliest}
 }
 
 // lastAutomatic returns the automatic upgrade of that type that ended last, and when; empty: none has.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestUpgradeIsCreatedAgain deletes an upgrade at a random moment and creates the same one
@@ -67,7 +67,7 @@ func TestUpgradeIsCreatedAgain(t *testing.T) {
 // in service, or any.
 func (c *chaos) needsKubeadm(all bool) bool {
 	resting := []v1alpha1.Step{"", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting}
-	return slices.ContainsFunc(c.Nodes, func(n fleet.Node) bool {
+	return slices.ContainsFunc(c.Nodes, func(n clusterstate.Node) bool {
 		status := c.nodeUpgrade(n.Name, n.UID).Status
 		return n.ControlPlane && status.Versions.Kubeadm != c.to && (all || slices.Contains(resting, status.Step))
 	})

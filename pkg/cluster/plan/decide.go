@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // verdict is what was decided for a node.
 type verdict struct {
 	decision Decision
-	hold     fleet.Hold
+	hold     clusterstate.Hold
 	release  v1alpha1.Release
 	kubeadm  v1alpha1.KubeadmCommand
 	slot     string // the slot to reserve for it
@@ -200,7 +200,7 @@ func (v *verdict) set(n *node, decision Decision, reason v1alpha1.Reason, messag
 	if n.Cordoned && (decision == Go || decision == Done) {
 		message += "; its cordon was set by another client and stays"
 	}
-	v.decision, v.hold = decision, fleet.Hold{Reason: reason, Message: message}
+	v.decision, v.hold = decision, clusterstate.Hold{Reason: reason, Message: message}
 }
 
 // busyVerdict returns whether a node that has begun continues, or its release is
@@ -221,10 +221,10 @@ func (s *survey) busyVerdict(n *node, wake *wakeTime) verdict {
 }
 
 // withdrawal returns why the release of a node that has begun is withdrawn.
-func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
+func (s *survey) withdrawal(n *node, wake *wakeTime) clusterstate.Hold {
 	switch {
 	case !n.managed:
-		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
 	case s.cluster.reading.untouched():
 		return s.cluster.reading.policyHold
 	case !s.cluster.specIsForTarget(n):
@@ -232,9 +232,9 @@ func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
 		if n.spec.Upgrade != nil {
 			message = fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade.Name)
 		}
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
 	case !s.cluster.target.selects(n):
-		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: "the upgrade's nodeSelector does not match this node any more"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotSelected, Message: "the upgrade's nodeSelector does not match this node any more"}
 	}
 	if hold := s.firstHold(n, true, wake); hold.Holds() {
 		return hold
@@ -243,9 +243,9 @@ func (s *survey) withdrawal(n *node, wake *wakeTime) fleet.Hold {
 		return hold
 	}
 	if !n.released() {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "its release was withdrawn; waits until it is in service again"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "its release was withdrawn; waits until it is in service again"}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // returned reports whether the agent of an abandoned node reports again, so that the

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // The durations that are assumed until enough nodes were measured. A real machine takes
@@ -68,7 +68,7 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 	took := c.durations[p]
 	if p != components {
 		pace := &c.groups[n.group].pace
-		took += fleet.Seconds(pace.SettleSeconds) + fleet.Seconds(pace.MinReadySeconds)
+		took += clusterstate.Seconds(pace.SettleSeconds) + clusterstate.Seconds(pace.MinReadySeconds)
 	}
 	return (took + rounding - 1).Truncate(rounding)
 }
@@ -212,7 +212,7 @@ const maxUpgrades = 10
 // recordedSamples returns how long nodes took in earlier upgrades, from their records:
 // for each part, from the newest upgrades that together have minSamples. Of a worker only the newest
 // short time counts, or it would be several nodes in a small cluster.
-func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []fleet.Node) samples {
+func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []clusterstate.Node) samples {
 	isControlPlane := map[string]bool{}
 	for i := range nodes {
 		if nodes[i].ControlPlane {

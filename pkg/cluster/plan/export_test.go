@@ -11,25 +11,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // CheckReasons makes a filter or claim panic if it answers with a reason that its row does
 // not name: docs/planning.md would be wrong.
 func CheckReasons() {
 	for i, f := range filters {
-		check := func(hold fleet.Hold) fleet.Hold {
+		check := func(hold clusterstate.Hold) clusterstate.Hold {
 			f.mustAnswer(hold, f.agents && (len(f.reasons) == 0 || hold.Reason.Info().Giver == v1alpha1.GivenByAgent))
 			return hold
 		}
 		if f.node != nil {
-			filters[i].node = func(c *cluster, n *node) fleet.Hold { return check(f.node(c, n)) }
+			filters[i].node = func(c *cluster, n *node) clusterstate.Hold { return check(f.node(c, n)) }
 		} else {
-			filters[i].all = func(s *survey, n *node) fleet.Hold { return check(f.all(s, n)) }
+			filters[i].all = func(s *survey, n *node) clusterstate.Hold { return check(f.all(s, n)) }
 		}
 	}
 	for i, one := range claims {
-		claims[i].hold = func(a *allocation, n *node) fleet.Hold {
+		claims[i].hold = func(a *allocation, n *node) clusterstate.Hold {
 			hold := one.hold(a, n)
 			one.mustAnswer(hold, false)
 			return hold
@@ -37,7 +37,7 @@ func CheckReasons() {
 	}
 }
 
-func (q question) mustAnswer(hold fleet.Hold, agents bool) {
+func (q question) mustAnswer(hold clusterstate.Hold, agents bool) {
 	if hold.Holds() && !agents && !slices.Contains(q.reasons, hold.Reason) {
 		panic(fmt.Sprintf("the row %q does not name the reason %s", q.text, hold.Reason))
 	}
@@ -74,13 +74,13 @@ var Median = median
 // ChangedPart returns what has changed of the parts that a plan is made from (doc.go), once there is the plan and its
 // prediction: it compares each part with one that was built from a copy of the snapshot, and that no later part has
 // seen. Empty: nothing has changed.
-func ChangedPart(s fleet.Snapshot, now time.Time) (string, error) {
+func ChangedPart(s clusterstate.Snapshot, now time.Time) (string, error) {
 	stored, err := json.Marshal(s)
 	if err != nil {
 		return "", err
 	}
-	copied := func() *fleet.Snapshot {
-		var own fleet.Snapshot
+	copied := func() *clusterstate.Snapshot {
+		var own clusterstate.Snapshot
 		if err = json.Unmarshal(stored, &own); err != nil {
 			panic(err)
 		}

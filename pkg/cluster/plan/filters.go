@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // question describes a filter or a claim: what it asks, and the reasons it may return.
@@ -21,8 +21,8 @@ type filter struct {
 	question
 	// node or all is set, and returns why the node may not begin. A filter of the node does not
 	// depend on what other nodes do; the survey of all nodes asks it, too.
-	node func(*cluster, *node) fleet.Hold
-	all  func(*survey, *node) fleet.Hold
+	node func(*cluster, *node) clusterstate.Hold
+	all  func(*survey, *node) clusterstate.Hold
 	// until returns when the filter, which does not hold the node now, may do so by itself. Nil:
 	// never, or that is not known.
 	until func(*cluster, *node) *time.Time
@@ -39,7 +39,7 @@ type filter struct {
 // firstHold returns what the first filter says that holds the node: of all filters for a node that
 // may begin, of those that withdraw for one that has begun. It adds to wake until when the node
 // passes a filter.
-func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold fleet.Hold) {
+func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold clusterstate.Hold) {
 	for i := range filters {
 		f := &filters[i]
 		switch {
@@ -57,7 +57,7 @@ func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold fleet.Hold
 			wake.at(f.until(s.cluster, n))
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // filters decide whether a node may be released. The first that holds is shown to

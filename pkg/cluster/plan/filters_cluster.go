@@ -6,23 +6,23 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // nodeFailed holds every node after another one has failed, or until one that failed
 // in an earlier upgrade is back in service.
-func nodeFailed(s *survey, _ *node) fleet.Hold {
+func nodeFailed(s *survey, _ *node) clusterstate.Hold {
 	switch {
 	case s.failed != nil:
 		message := fmt.Sprintf("node %s failed (%s): no other node begins", s.failed.Name, s.failed.cause.Reason)
-		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
 	case s.aborting != nil:
 		n := s.aborting
 		message := fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 const (
@@ -40,19 +40,19 @@ const (
 // notBack holds every node while one that went out of service does not come back,
 // or was upgraded and stopped being Ready soon after, because the same might happen to the
 // next; or while one is at work without an order.
-func notBack(s *survey, _ *node) fleet.Hold {
+func notBack(s *survey, _ *node) clusterstate.Hold {
 	if s.lost == nil {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	return s.lost.lostHold()
 }
 
 // lostHold returns the hold that a lost node puts on the others.
-func (n *node) lostHold() fleet.Hold {
+func (n *node) lostHold() clusterstate.Hold {
 	if !n.busy() {
 		message := fmt.Sprintf("node %s was upgraded, and has been NotReady since %s: no other node begins; docs/rollback.md says how its kubelet goes back, and if it never comes back: `kubectl upgrade abandon %s`",
-			n.Name, fleet.FormatTime(*n.NotReadySince), n.Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotReadyAfterUpgrade, Message: message}
+			n.Name, clusterstate.FormatTime(*n.NotReadySince), n.Name)
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotReadyAfterUpgrade, Message: message}
 	}
 	if n.withoutOrder() {
 		work := "is in the step " + string(n.status.Step)
@@ -61,11 +61,11 @@ func (n *node) lostHold() fleet.Hold {
 		}
 		message := fmt.Sprintf("node %s %s and has no order any more: no other node begins before it is between attempts; "+
 			"if it never comes back: `kubectl upgrade abandon %s`", n.Name, work, n.Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 	}
 	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
-		n.Name, fleet.FormatTime(*n.NotReadySince), n.status.Step, n.Name)
-	return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
+		n.Name, clusterstate.FormatTime(*n.NotReadySince), n.status.Step, n.Name)
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 }
 
 // relapsed reports whether the upgrade had upgraded the node, which stopped being Ready soon
@@ -113,7 +113,7 @@ func (n *node) mayReboot() bool {
 }
 
 // otherManager holds every node while another program may reboot managed nodes.
-func otherManager(c *cluster, n *node) fleet.Hold {
+func otherManager(c *cluster, n *node) clusterstate.Hold {
 	hold := rules.OtherManager(c.reading.snapshot.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
 	hold.Stays = hold.Stays || hold.Holds() && c.lockOverdue()
 	return hold
@@ -125,7 +125,7 @@ const lockLimit = time.Hour
 
 // lockOverdue reports whether a lock of kured has been held for too long.
 func (c *cluster) lockOverdue() bool {
-	return slices.ContainsFunc(c.reading.snapshot.RebootManagers, func(m fleet.RebootManager) bool {
+	return slices.ContainsFunc(c.reading.snapshot.RebootManagers, func(m clusterstate.RebootManager) bool {
 		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !rules.Ignored(m, c.target.Spec)
 	})
 }
@@ -149,29 +149,29 @@ func (c *cluster) rebootedByOthers() (nodes []string) {
 }
 
 // checksBlock holds every node because of what preflight found.
-func checksBlock(s *survey, _ *node) fleet.Hold {
+func checksBlock(s *survey, _ *node) clusterstate.Hold {
 	if len(s.cluster.checks.blockAll) == 0 {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	return s.allBlocked()
 }
 
 // checkBlocksNode holds the node because of what preflight found on it.
-func checkBlocksNode(c *cluster, n *node) fleet.Hold {
+func checkBlocksNode(c *cluster, n *node) clusterstate.Hold {
 	f := c.checks.blockNode[n.Name]
 	if f == nil {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: sentences(f), Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonPreflight, Message: sentences(f), Stays: true}
 }
 
 // allBlocked returns the first finding that holds every node, and how many more there
 // are. While a control-plane node is being upgraded, findings may be caused by the upgrade
 // itself, as its pods and its etcd member restart: no person has to act on them.
-func (s *survey) allBlocked() fleet.Hold {
+func (s *survey) allBlocked() clusterstate.Hold {
 	if s.busyControlPlane != nil {
 		message := fmt.Sprintf("control-plane node %s is being upgraded; the checks decide when it is done", s.busyControlPlane.Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
 	message := sentences(s.cluster.checks.blockAll[0])
 	switch more := len(s.cluster.checks.blockAll) - 1; more {
@@ -181,5 +181,5 @@ func (s *survey) allBlocked() fleet.Hold {
 	default:
 		message += fmt.Sprintf(" %d more checks block.", more)
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message, Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonPreflight, Message: message, Stays: true}
 }

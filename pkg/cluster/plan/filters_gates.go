@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // gateClosed holds a node until every gate that it asks is open. Gates count until the node has
 // taken its slot: draining it may fire alerts, and may move what a gate asks.
-func gateClosed(s *survey, n *node) fleet.Hold {
+func gateClosed(s *survey, n *node) clusterstate.Hold {
 	if n.hasSlot() {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	if hold := s.closedByHook(n); hold.Holds() {
 		return hold
@@ -24,7 +24,7 @@ func gateClosed(s *survey, n *node) fleet.Hold {
 }
 
 // closedGate returns the first gate that the node asks and that is not open, with its hold.
-func (s *survey) closedGate(n *node) (name string, hold fleet.Hold) {
+func (s *survey) closedGate(n *node) (name string, hold clusterstate.Hold) {
 	c := s.cluster
 	for i := range c.gates {
 		gate := &c.gates[i]
@@ -53,16 +53,16 @@ func (s *survey) asks(n *node, gate *v1alpha1.Gate) bool {
 }
 
 // gateMissing returns the hold of a group that names a gate which the policy does not have.
-func (c *cluster) gateMissing(group *group) fleet.Hold {
+func (c *cluster) gateMissing(group *group) clusterstate.Hold {
 	for _, name := range group.gates {
 		there := slices.ContainsFunc(c.reading.policySpec().Gates, func(g v1alpha1.Gate) bool { return g.Name == name })
 		if there || c.target.Spec.IgnoresGate(name) {
 			continue
 		}
 		message := fmt.Sprintf("group %s waits for gate %s, which the UpgradePolicy does not have: add it, or take it out of the group", group.name, name)
-		return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message, Stays: true}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message, Stays: true}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // gatePoints returns at which points the gates count that the node waits for.
@@ -81,20 +81,20 @@ func (s *survey) gatePoints(n *node) []v1alpha1.GatePoint {
 func (n *node) hasSlot() bool { return n.tookSlot || n.holdsLease() || n.marked() }
 
 // gateHold returns the hold of a gate that is not open.
-func (c *cluster) gateHold(name string) fleet.Hold {
+func (c *cluster) gateHold(name string) clusterstate.Hold {
 	status := c.reading.snapshot.Policy.GateStatus(name)
 	without := fmt.Sprintf("; upgrade %s goes on without it once its spec.ignoreGates names it: `kubectl edit clusterupgrade %s`", c.target.Name, c.target.Name)
 	switch {
 	case status == nil:
-		return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s has not been asked yet", name)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s has not been asked yet", name)}
 	case status.State == v1alpha1.GateOpen:
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	case status.State == v1alpha1.GateClosed:
-		message := fmt.Sprintf("gate %s has been closed since %s: %s", name, fleet.FormatTime(status.SinceTime.Time), status.Message)
-		return fleet.Hold{Reason: v1alpha1.ReasonExternalGateClosed, Message: message + without}
+		message := fmt.Sprintf("gate %s has been closed since %s: %s", name, clusterstate.FormatTime(status.SinceTime.Time), status.Message)
+		return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateClosed, Message: message + without}
 	}
-	message := fmt.Sprintf("gate %s has not answered since %s, and counts as closed: %s", name, fleet.FormatTime(status.SinceTime.Time), status.Message)
-	return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message + without, Stays: hasLasted(&status.SinceTime.Time, c.now)}
+	message := fmt.Sprintf("gate %s has not answered since %s, and counts as closed: %s", name, clusterstate.FormatTime(status.SinceTime.Time), status.Message)
+	return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message + without, Stays: hasLasted(&status.SinceTime.Time, c.now)}
 }
 
 // askedGates returns the gates that have been asked. A prediction assumes that the others are open.
@@ -145,13 +145,13 @@ func Gates(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec) 
 // the same images.
 
 // followHold returns why the upgrade's version has not soaked in the cluster that the gate follows.
-func (c *cluster) followHold(g *v1alpha1.Gate) fleet.Hold {
+func (c *cluster) followHold(g *v1alpha1.Gate) clusterstate.Hold {
 	return soakHold(c.reading.snapshot.Policy.GateStatus(g.Name), g, c.target.Spec.Version, c.target.Status.Images, c.reading.now)
 }
 
 // FollowHold returns why a version with these images may not come yet by a gate that follows another
 // cluster: that has not been asked, or the version has not soaked there.
-func FollowHold(policy *v1alpha1.UpgradePolicy, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) fleet.Hold {
+func FollowHold(policy *v1alpha1.UpgradePolicy, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) clusterstate.Hold {
 	status := policy.GateStatus(g.Name)
 	if status != nil && status.State == v1alpha1.GateOpen {
 		return soakHold(status, g, to, images, now)
@@ -160,15 +160,15 @@ func FollowHold(policy *v1alpha1.UpgradePolicy, g *v1alpha1.Gate, to string, ima
 	if status != nil {
 		message = "cannot be asked: " + status.Message
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s %s", g.Name, message)}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s %s", g.Name, message)}
 }
 
 // soakHold returns why a version with these images has not soaked in the cluster that the gate follows,
 // which has been read. It stays where the other cluster does not get there by itself.
-func soakHold(status *v1alpha1.GateStatus, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) fleet.Hold {
-	because := func(stays bool, format string, args ...any) fleet.Hold {
+func soakHold(status *v1alpha1.GateStatus, g *v1alpha1.Gate, to string, images []v1alpha1.Image, now time.Time) clusterstate.Hold {
+	because := func(stays bool, format string, args ...any) clusterstate.Hold {
 		message := fmt.Sprintf("gate %s follows a cluster that %s", g.Name, fmt.Sprintf(format, args...))
-		return fleet.Hold{Reason: v1alpha1.ReasonNotSoaked, Message: message, Stays: stays}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotSoaked, Message: message, Stays: stays}
 	}
 	i := slices.IndexFunc(status.Ran, func(one v1alpha1.RanVersion) bool { return one.Version == to })
 	if i < 0 {
@@ -194,13 +194,13 @@ func soakHold(status *v1alpha1.GateStatus, g *v1alpha1.Gate, to string, images [
 	opens := one.SinceTime.Add(soak)
 	switch {
 	case one.UntilTime != nil && one.UntilTime.Time.Before(opens):
-		return because(true, "ran %s for %s only, from %s on, and %s are asked for", to, one.UntilTime.Sub(one.SinceTime.Time), fleet.FormatTime(one.SinceTime.Time), soak)
+		return because(true, "ran %s for %s only, from %s on, and %s are asked for", to, one.UntilTime.Sub(one.SinceTime.Time), clusterstate.FormatTime(one.SinceTime.Time), soak)
 	case now.Before(opens):
-		hold := because(false, "has run %s since %s, and has to do so until %s", to, fleet.FormatTime(one.SinceTime.Time), fleet.FormatTime(opens))
+		hold := because(false, "has run %s since %s, and has to do so until %s", to, clusterstate.FormatTime(one.SinceTime.Time), clusterstate.FormatTime(opens))
 		hold.Until = &opens
 		return hold
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // isPast reports whether a cluster that has run these versions is past that version.
@@ -240,7 +240,7 @@ func digestsDiffer(one *v1alpha1.RanVersion, images []v1alpha1.Image) string {
 
 // notSoaked returns why an automatic patch to that version is not created yet: a cluster that this one
 // follows has not been asked, or the version has not soaked there.
-func (r *reading) notSoaked(v version.Version) fleet.Hold {
+func (r *reading) notSoaked(v version.Version) clusterstate.Hold {
 	for i := range r.policySpec().Gates {
 		g := &r.policySpec().Gates[i]
 		if g.Cluster == nil {
@@ -250,7 +250,7 @@ func (r *reading) notSoaked(v version.Version) fleet.Hold {
 			return hold
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // gatesToAsk returns the gates that have to be asked: all of them while an upgrade is active, and the

@@ -4,33 +4,33 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // otherRetries holds every node while one whose attempt failed waits for its retry:
 // what stopped it would stop the next.
-func otherRetries(s *survey, n *node) fleet.Hold {
+func otherRetries(s *survey, n *node) clusterstate.Hold {
 	first := s.retrying
 	switch {
 	case first == nil:
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	case s.cluster.retries(n):
-		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Until: n.retryAt}
+		return clusterstate.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Until: n.retryAt}
 	}
-	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, fleet.FormatTime(*first.retryAt))
-	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
+	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, clusterstate.FormatTime(*first.retryAt))
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
 }
 
 // formerAtWork holds every node while one is at work for an upgrade that is not active any more, such as
 // one that a person retried: one upgrade is active at a time.
-func formerAtWork(s *survey, _ *node) fleet.Hold {
+func formerAtWork(s *survey, _ *node) clusterstate.Hold {
 	if s.former == nil {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := fmt.Sprintf("node %s is still at work for upgrade %s", s.former.Name, s.former.spec.Upgrade.Name)
-	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 }
 
 // retries reports whether the node's attempt failed and it waits for its retry.
@@ -41,11 +41,11 @@ func (c *cluster) retries(n *node) bool {
 // othersNotStaged holds every node until each one in service has its image, and each
 // control plane its container images. Once a node has begun, a node waits only for its
 // own.
-func othersNotStaged(s *survey, _ *node) fleet.Hold {
+func othersNotStaged(s *survey, _ *node) clusterstate.Hold {
 	to := s.cluster.target.to
 	switch {
 	case s.begun || s.unprepared == nil || s.cluster.target.reboot:
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	case s.stageError != nil:
 		n, what, cause := s.stageError, "staged", s.stageError.cause
 		if n.staged {
@@ -55,19 +55,19 @@ func othersNotStaged(s *survey, _ *node) fleet.Hold {
 			cause = silent
 		}
 		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, cause.Reason, cause.Message)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
 	case s.unprepared.staged:
-		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every control-plane node has the container images of %s yet", to)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every control-plane node has the container images of %s yet", to)}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every node has staged %s yet", to)}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every node has staged %s yet", to)}
 }
 
 // othersFirst holds a node while others go first: control planes in pass 1, then
 // control-plane nodes, then group after group.
-func othersFirst(s *survey, n *node) fleet.Hold { return s.orWriteFailure(s.orderHold(n)) }
+func othersFirst(s *survey, n *node) clusterstate.Hold { return s.orWriteFailure(s.orderHold(n)) }
 
 // orderHold returns the hold of a node that comes later in the order of nodes.
-func (s *survey) orderHold(n *node) fleet.Hold {
+func (s *survey) orderHold(n *node) clusterstate.Hold {
 	if s.pass1 {
 		return s.notInPass1(n)
 	}
@@ -75,12 +75,12 @@ func (s *survey) orderHold(n *node) fleet.Hold {
 		switch {
 		case ahead == nil:
 		case s.cluster.groups[i].name == ControlPlaneGroup:
-			return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: controlPlaneFirst}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: controlPlaneFirst}
 		default:
-			return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", s.cluster.groups[i].name)}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", s.cluster.groups[i].name)}
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // controlPlaneFirst is the message of workers, the same until their turn: each change of it
@@ -89,7 +89,7 @@ const controlPlaneFirst = "control-plane nodes go first"
 
 // notInPass1 holds every node in pass 1 except control planes whose kubeadm has not
 // completed, of which the first goes alone.
-func (s *survey) notInPass1(n *node) fleet.Hold {
+func (s *survey) notInPass1(n *node) clusterstate.Hold {
 	var message string
 	switch {
 	case n.ControlPlane && s.first != nil && n != s.first:
@@ -97,7 +97,7 @@ func (s *survey) notInPass1(n *node) fleet.Hold {
 	case n.ControlPlane && !n.kubeadmDone && s.snapshotNode != nil && n != s.snapshotNode:
 		message = fmt.Sprintf("%s takes a snapshot of etcd first", s.snapshotNode.Name)
 	case n.ControlPlane && !n.kubeadmDone:
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	case !n.ControlPlane && !s.oldAPIServerUnlabelled():
 		message = controlPlaneFirst
 	case s.oldAPIServer != "":
@@ -105,7 +105,7 @@ func (s *survey) notInPass1(n *node) fleet.Hold {
 	default:
 		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", s.cluster.target.to)
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: message}
 }
 
 // writeFailed reports whether the API server refuses what a node that is being upgraded
@@ -114,27 +114,27 @@ func (n *node) writeFailed() bool { return n.busy() && n.cause.Reason == v1alpha
 
 // orWriteFailure returns the hold of a node that waits for others. If one of those cannot
 // write, it returns a hold that says so instead.
-func (s *survey) orWriteFailure(hold fleet.Hold) fleet.Hold {
+func (s *survey) orWriteFailure(hold clusterstate.Hold) clusterstate.Hold {
 	if s.writeFailed == nil || !hold.Holds() {
 		return hold
 	}
 	return s.writeFailed.cannotWrite()
 }
 
-func (n *node) cannotWrite() fleet.Hold {
+func (n *node) cannotWrite() clusterstate.Hold {
 	message := fmt.Sprintf("node %s cannot continue from the step %s: %s", n.Name, n.status.Step, n.cause.Message)
 	if n.status.Step == v1alpha1.StepIdle {
 		message = fmt.Sprintf("node %s cannot free its slot: %s", n.Name, n.cause.Message)
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonAPIWriteFailed, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonAPIWriteFailed, Message: message}
 }
 
 // apiServerTooOld holds every node while the version skew policy forbids its step: its
 // kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
 // changes no version. A control plane that goes by request is otherAPIServer's.
-func apiServerTooOld(s *survey, n *node) fleet.Hold {
+func apiServerTooOld(s *survey, n *node) clusterstate.Hold {
 	if s.cluster.target.kubeletsOnly() { // a kubelet that goes back is older than before
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	ownFirst := s.cluster.target.clusterAPIDecides && n.ControlPlane
 	servers := []version.Version{s.cluster.target.to}
@@ -149,9 +149,9 @@ func apiServerTooOld(s *survey, n *node) fleet.Hold {
 		servers = append(servers, v)
 	}
 	if err := version.CheckAPIServers(servers...); err != nil {
-		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // etcdQuorum holds a node without which etcd would lose its quorum. Each node with the control
@@ -159,9 +159,9 @@ func apiServerTooOld(s *survey, n *node) fleet.Hold {
 // nodes, which may be forged, count for those nodes alone.
 // With two members a person may ignore the check; the API is then unavailable
 // meanwhile.
-func etcdQuorum(c *cluster, n *node) fleet.Hold {
+func etcdQuorum(c *cluster, n *node) clusterstate.Hold {
 	if !n.oneAtATime() || c.target.Spec.Ignores(rules.EtcdQuorum) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	pods := c.etcd
 	if !n.labelled {
@@ -188,17 +188,17 @@ func (t *target) clusterAPIAllows(n *node) bool {
 }
 
 // notRequested holds a node that Cluster API does not ask for.
-func notRequested(c *cluster, n *node) fleet.Hold { return c.target.requestHold(n) }
+func notRequested(c *cluster, n *node) clusterstate.Hold { return c.target.requestHold(n) }
 
-func (t *target) requestHold(n *node) fleet.Hold {
+func (t *target) requestHold(n *node) clusterstate.Hold {
 	switch {
 	case !t.clusterAPIAllows(n):
 		return rules.NotRequested
 	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited):
 		message := fmt.Sprintf("Cluster API is to bring this control plane to %s, which reboots it: out of service before that, its machine might be replaced", t.awaited)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotRequested, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotRequested, Message: message}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // awaited returns the newest version that an upgrade is to bring nodes to by Cluster API's requests, if t
@@ -225,16 +225,16 @@ func (t *target) inOneTurn(n *node) bool {
 
 // otherAPIServer holds a control-plane node that would get a newer minor than the other apiservers in
 // one turn, and whose kubelet may talk to one of these.
-func otherAPIServer(c *cluster, n *node) fleet.Hold {
+func otherAPIServer(c *cluster, n *node) clusterstate.Hold {
 	local := n.facts != nil && n.facts.OwnAPIServer
 	if !c.target.clusterAPIDecides || !n.ControlPlane || local {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	for _, pod := range c.apiServers {
 		if err := version.CheckKubelet(c.target.to, parsed(pod.Version)); err != nil && pod.Node != n.Name {
 			message := fmt.Sprintf("its kubelet does not talk to its own kube-apiserver, and that of node %s is older: /etc/kubernetes/kubelet.conf has to name this node's address (kubeadm's feature gate ControlPlaneKubeletLocalMode, on since 1.33)", pod.Node)
-			return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }

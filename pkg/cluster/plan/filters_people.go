@@ -6,37 +6,37 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // onHold holds a node with the hold label.
-func onHold(_ *cluster, n *node) fleet.Hold {
+func onHold(_ *cluster, n *node) clusterstate.Hold {
 	if !n.onHold {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	return rules.Label(n.Labels)
 }
 
 // upgradeHeld holds every node while a person holds the upgrade.
-func upgradeHeld(c *cluster, _ *node) fleet.Hold { return c.held }
+func upgradeHeld(c *cluster, _ *node) clusterstate.Hold { return c.held }
 
 // groupNotApproved holds the nodes of a group until a person approves the group.
-func groupNotApproved(c *cluster, n *node) fleet.Hold {
+func groupNotApproved(c *cluster, n *node) clusterstate.Hold {
 	g := c.groups[n.group]
 	if g.approval != v1alpha1.ApprovalRequired || slices.Contains(c.target.Spec.Approved.Groups, g.name) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := fmt.Sprintf("group %s waits for an approval: spec.approved.groups of upgrade %s", g.name, c.target.Name)
 	if upgradeNamed(c.reading.snapshot.Upgrades, c.target.Name) == nil {
 		message = fmt.Sprintf("group %s needs an approval, and upgrade %s was deleted: `kubectl upgrade apply %s`, and approve the group there", g.name, c.target.Name, c.target.to)
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonApprovalRequired, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonApprovalRequired, Message: message}
 }
 
 // clockDiffers holds a node whose clock, or every node while the coordinator's clock, differs from
 // the API server's: each judges windows by its own.
-func clockDiffers(c *cluster, n *node) fleet.Hold {
+func clockDiffers(c *cluster, n *node) clusterstate.Hold {
 	if hold := rules.Clock("the coordinator", c.reading.snapshot.ClockAhead); hold.Holds() || n.facts == nil {
 		return hold
 	}
@@ -44,7 +44,7 @@ func clockDiffers(c *cluster, n *node) fleet.Hold {
 }
 
 // windowClosed holds a node outside its windows, and inside an exclusion.
-func windowClosed(c *cluster, n *node) fleet.Hold {
+func windowClosed(c *cluster, n *node) clusterstate.Hold {
 	return c.windows.Lookup(c.classOf(n), c.now).Hold
 }
 
@@ -64,11 +64,11 @@ func (c *cluster) classOf(n *node) *rules.Class {
 
 // timeTooShort holds a node that is not expected to be done before its window closes.
 // For a node that has begun it applies only until the node has taken its slot.
-func timeTooShort(s *survey, n *node) fleet.Hold {
+func timeTooShort(s *survey, n *node) clusterstate.Hold {
 	need := s.expectedDuration(n)
 	if n.busy() {
 		if n.status.Step != v1alpha1.StepLocking || n.holdsLease() || n.spec.ExpectedSeconds == nil {
-			return fleet.Hold{}
+			return clusterstate.Hold{}
 		}
 		need = time.Duration(*n.spec.ExpectedSeconds) * time.Second
 	}
@@ -76,9 +76,9 @@ func timeTooShort(s *survey, n *node) fleet.Hold {
 	available := s.cluster.windows.Lookup(class, s.cluster.now)
 	switch {
 	case available.Fits(s.cluster.now, need):
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	case s.cluster.brief:
-		return fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonInsufficientTime}
 	}
 	return s.cluster.windows.TooShort(class, available, need)
 }

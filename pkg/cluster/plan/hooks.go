@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // A node whose hooks have begun has a turn. Before its turn ends, the hooks after it run, whatever
@@ -133,25 +133,25 @@ func selectsNode(s *v1alpha1.LabelSelector, n *node) bool {
 
 // hookFailed holds every node after a hook has failed, and while the upgrade is being replaced by the
 // one that retries it.
-func hookFailed(s *survey, _ *node) fleet.Hold {
+func hookFailed(s *survey, _ *node) clusterstate.Hold {
 	if s.cluster.turns.retried && !s.cluster.target.forLateNodes {
-		return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed, and a person has retried it now"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed, and a person has retried it now"}
 	}
 	return s.cluster.turns.failedHold()
 }
 
 // failedHold returns the hold of every node while a failed hook holds them.
-func (all turns) failedHold() fleet.Hold {
+func (all turns) failedHold() clusterstate.Hold {
 	for _, t := range all.list {
 		if run := all.failed(t); run != nil {
 			return all.failedRunHold(t, run)
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // failedRunHold names the upgrade to retry: the one that waits, or else the one in which the hook failed.
-func (all turns) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) fleet.Hold {
+func (all turns) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) clusterstate.Hold {
 	version, upgrade := t.Version, t.Upgrade.Name
 	if all.target != nil && !all.target.forLateNodes {
 		version, upgrade = all.target.Spec.Version, all.target.Name
@@ -168,15 +168,15 @@ func (all turns) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) flee
 	default:
 		message += fmt.Sprintf("`kubectl upgrade apply %s --retry` runs it again", version)
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: message, Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonHookFailed, Message: message, Stays: true}
 }
 
 // FailedHook returns the hold of every node of the next upgrade because of a hook that failed.
-func FailedHook(policy *v1alpha1.UpgradePolicy) fleet.Hold {
+func FailedHook(policy *v1alpha1.UpgradePolicy) clusterstate.Hold {
 	if policy == nil {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
-	all := turns{reading: &reading{snapshot: &fleet.Snapshot{Policy: policy}}}
+	all := turns{reading: &reading{snapshot: &clusterstate.Snapshot{Policy: policy}}}
 	for i := range policy.Status.HookTurns {
 		all.list = append(all.list, &policy.Status.HookTurns[i])
 	}
@@ -184,18 +184,18 @@ func FailedHook(policy *v1alpha1.UpgradePolicy) fleet.Hold {
 }
 
 // runningHold returns the hold of a node, or an upgrade, that waits for a hook.
-func runningHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun, now time.Time) fleet.Hold {
+func runningHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun, now time.Time) clusterstate.Hold {
 	if run.State == v1alpha1.HookPending {
-		return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: describe(t, run) + " is about to run"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: describe(t, run) + " is about to run"}
 	}
-	message := fmt.Sprintf("%s has run since %s; %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), showLog(run))
+	message := fmt.Sprintf("%s has run since %s; %s", describe(t, run), clusterstate.FormatTime(run.StartTime.Time), showLog(run))
 	deadline := run.Deadline()
-	hold := fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: message, Until: &deadline}
+	hold := clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: message, Until: &deadline}
 	switch {
 	case run.Message != "" && run.JobUID != "":
 		hold.Message += "; " + run.Message
 	case run.Message != "":
-		hold.Message = fmt.Sprintf("%s has not been able to start since %s: %s", describe(t, run), fleet.FormatTime(run.StartTime.Time), run.Message)
+		hold.Message = fmt.Sprintf("%s has not been able to start since %s: %s", describe(t, run), clusterstate.FormatTime(run.StartTime.Time), run.Message)
 	}
 	if run.JobUID == "" && !run.GivesUp() {
 		hold.Until, hold.Stays = nil, hasLasted(&run.StartTime.Time, now)

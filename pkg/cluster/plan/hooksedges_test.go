@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // newStory returns a simulated cluster, and a function that executes commands of a script in it.
@@ -32,7 +32,7 @@ func newStory(t *testing.T) (*sim, func(lines ...string)) {
 // would refuse every status of the policy.
 func TestTurnsFitTheAPI(t *testing.T) {
 	long := strings.Repeat("ü", 2000)
-	for name, job := range map[string]fleet.HookJob{
+	for name, job := range map[string]clusterstate.HookJob{
 		"cannot be created": {Problem: long},
 		"failed":            {UID: "job", Ended: true, Reason: long, Message: long},
 	} {
@@ -148,7 +148,7 @@ func TestWhyAHookWaits(t *testing.T) {
 	s.HookJobs = read
 	play("jobs leave hangs", "tick 2")
 	run := s.policy().Status.HookTurns[0].Hooks[0]
-	s.HookJobs = map[string]fleet.HookJob{run.Job: {Problem: "the Jobs of hooks cannot be read: forbidden"}}
+	s.HookJobs = map[string]clusterstate.HookJob{run.Job: {Problem: "the Jobs of hooks cannot be read: forbidden"}}
 	message("shows its log; the Jobs of hooks cannot be read: forbidden")
 }
 

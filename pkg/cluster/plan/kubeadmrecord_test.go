@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestStaticPodVersionOverridesKubeadmRecord checks that pass 1 is not over for a control
@@ -12,7 +12,7 @@ import (
 // status records kubeadm as done.
 func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 	for pods, want := range map[string]string{"v1.34.3": "v1.34.3", "v1.34.4": "v1.34.4", "": "v1.34.4"} {
-		n := node{Node: fleet.Node{Name: "cp1", Kubelet: "v1.34.3", ControlPlane: true}}
+		n := node{Node: clusterstate.Node{Name: "cp1", Kubelet: "v1.34.3", ControlPlane: true}}
 		n.status = &v1alpha1.NodeUpgradeStatus{Versions: v1alpha1.NodeVersions{Kubeadm: "v1.34.4", ControlPlane: pods}}
 		n.readStatus(versionReader{})
 		if got := n.runs.kubeadm.String(); got != want {
@@ -26,7 +26,7 @@ func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 // which the others wait: it does not run kubeadm.
 func TestFirstControlPlaneWithoutRecord(t *testing.T) {
 	made := func(name, kubelet, pods string) *node {
-		n := &node{Node: fleet.Node{Name: name, Kubelet: kubelet, ControlPlane: true}, labelled: true}
+		n := &node{Node: clusterstate.Node{Name: name, Kubelet: kubelet, ControlPlane: true}, labelled: true}
 		n.concerned = true
 		n.spec = &v1alpha1.NodeUpgradeSpec{}
 		n.status = &v1alpha1.NodeUpgradeStatus{Versions: v1alpha1.NodeVersions{ControlPlane: pods}}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -94,11 +94,11 @@ func (t *target) isBehind(r *reading, n *node, windows *rules.Windows) bool {
 
 // lateControlPlane holds a control-plane node that is late. It says why the node gets no
 // upgrade of its own, if it gets none.
-func lateControlPlane(c *cluster, n *node) fleet.Hold {
+func lateControlPlane(c *cluster, n *node) clusterstate.Hold {
 	if !c.target.forLateNodes || !n.ControlPlane || c.target.back {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
-	for _, hold := range []fleet.Hold{onHold(c, n), notRequested(c, n), windowClosed(c, n)} {
+	for _, hold := range []clusterstate.Hold{onHold(c, n), notRequested(c, n), windowClosed(c, n)} {
 		if never(hold) {
 			return hold
 		}
@@ -107,34 +107,34 @@ func lateControlPlane(c *cluster, n *node) fleet.Hold {
 		return hold
 	}
 	message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, with its checks and approvals", c.target.to)
-	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
 }
 
 // noneOfItsOwn returns why no upgrade is created for late control planes. One that cannot
 // succeed would be created again and again; one that did not succeed is retried by a person.
-func (r *reading) noneOfItsOwn(late *target) fleet.Hold {
+func (r *reading) noneOfItsOwn(late *target) clusterstate.Hold {
 	if late.clusterAPIDecides {
 		return rules.NotRequested
 	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
 		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
-		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
 	}
 	if newer := r.newerAPIServer(late); newer != nil {
 		message := fmt.Sprintf("kube-apiserver on %s runs %s, and nodes that join late get %s, which is older: request an upgrade of every node to %s or later", newer.Node, newer.Version, late.to, newer.Version)
-		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
 	}
 	if name, outcome := r.lastEnded(late.Spec.Version); outcome != v1alpha1.OutcomeSucceeded && outcome != "" {
 		message := fmt.Sprintf("upgrade %s ended as %s, and none is created again for this control plane: solve its problem, then `kubectl upgrade apply %s`", name, outcome, late.to)
-		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
 	}
 	for _, n := range r.nodes {
 		if n.busy() && late.concerns(n) {
 			message := fmt.Sprintf("a control plane gets %s by a ClusterUpgrade of its own, once node %s is in service again", late.to, n.Name)
-			return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // lastEnded returns the upgrade to the version that ended last, and how; empty: there is none.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // word is what a node says of itself, or what an edited Lease says of it.
@@ -27,7 +27,7 @@ type word struct {
 // lied is the cluster in which node liar lies, in each plan anew.
 type lied struct {
 	*script
-	liar   *fleet.Node
+	liar   *clusterstate.Node
 	status *v1alpha1.NodeUpgradeStatus
 }
 
@@ -145,11 +145,11 @@ func words() []word {
 		}},
 		{[]string{"a Lease that was edited"}, "counts towards the budget", []func(*lied){
 			func(l *lied) {
-				*l.slot("slot-0") = fleet.Slot{Name: "slot-0", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()}
+				*l.slot("slot-0") = clusterstate.Slot{Name: "slot-0", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()}
 			},
 			func(l *lied) { l.slot("slot-0").ReservedFor = l.liar.Owner() },
 			func(l *lied) {
-				*l.slot("slot-7") = fleet.Slot{Name: "slot-7", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()}
+				*l.slot("slot-7") = clusterstate.Slot{Name: "slot-7", ReservedFor: l.liar.Owner(), Holder: l.liar.Owner()}
 			},
 		}},
 	}
@@ -157,9 +157,9 @@ func words() []word {
 
 // forge has the liar's kubelet create pods that look like a control plane's.
 func (l *lied) forge(version string) {
-	named := func(pod fleet.StaticPod) bool { return pod.Node == l.liar.Name }
-	l.APIServers = append(slices.DeleteFunc(l.APIServers, named), fleet.StaticPod{Node: l.liar.Name, Version: version, Ready: true})
-	l.Etcd = append(slices.DeleteFunc(l.Etcd, named), fleet.StaticPod{Node: l.liar.Name, Ready: true})
+	named := func(pod clusterstate.StaticPod) bool { return pod.Node == l.liar.Name }
+	l.APIServers = append(slices.DeleteFunc(l.APIServers, named), clusterstate.StaticPod{Node: l.liar.Name, Version: version, Ready: true})
+	l.Etcd = append(slices.DeleteFunc(l.Etcd, named), clusterstate.StaticPod{Node: l.liar.Name, Ready: true})
 }
 
 // lieStories are clusters in which w2 lies, or is not there. Nothing may begin, or not everything.
@@ -317,7 +317,7 @@ func TestOneNodeMakesNoOtherSeemFaster(t *testing.T) {
 		}
 	}
 	usual := func(names ...string) plan.Usual {
-		s := fleet.Snapshot{Nodes: []fleet.Node{{Name: "cp1", ControlPlane: true}, {Name: "w1"}, {Name: "w2"}}}
+		s := clusterstate.Snapshot{Nodes: []clusterstate.Node{{Name: "cp1", ControlPlane: true}, {Name: "w1"}, {Name: "w2"}}}
 		for i := range 5 {
 			end := metav1.NewTime(time.Date(2026, 11, i+1, 0, 0, 0, 0, time.UTC))
 			record := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: *reference(fmt.Sprint(i)), Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: end}}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -21,7 +21,7 @@ import (
 // Three sources say which slot the node has: SlotAnnotation is on the Node, lease is what
 // the Leases say, and spec.Slot is what the coordinator wrote to its NodeUpgrade.
 type node struct {
-	fleet.Node
+	clusterstate.Node
 	spec      *v1alpha1.NodeUpgradeSpec   // as stored
 	status    *v1alpha1.NodeUpgradeStatus // as stored
 	facts     *v1alpha1.NodeFacts         // nil: its agent has gathered none
@@ -30,12 +30,12 @@ type node struct {
 	admission *metav1.Condition           // what the coordinator wrote last; nil: nothing
 	managed   bool                        // the policy's nodeSelector matches it
 	labelled  bool                        // it has the control plane's label, which no node can give itself
-	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
+	lease     *clusterstate.Slot          // the slot reserved for it, or held by it; nil: none
 	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
 	stored    *v1alpha1.NodeUpgrade       // has spec, status and abandoned
 	phase     v1alpha1.Phase
-	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
-	retryAt   *time.Time // when it retries after a failed attempt
+	cause     clusterstate.Hold // what its agent reports: what it is doing, or what went wrong
+	retryAt   *time.Time        // when it retries after a failed attempt
 	runs      versions
 
 	nodeState
@@ -114,7 +114,7 @@ func (n *node) holdsLease() bool { return n.lease != nil && n.lease.Holder == n.
 // reserved reports whether a slot is reserved for the node that it may take now, and the node has
 // not begun.
 func (n *node) reserved() bool {
-	return n.lease != nil && n.lease.Holder == fleet.Owner{} && !n.busy()
+	return n.lease != nil && n.lease.Holder == clusterstate.Owner{} && !n.busy()
 }
 
 // orderedSlot returns the slot that the order of a released node names, while its agent has not answered the order
@@ -141,7 +141,7 @@ func (n *node) withoutOrder() bool {
 	return n.spec.Upgrade == nil && n.eligible() && !n.failed() && (atWork || n.silent() && n.holdsLease())
 }
 
-// oneAtATime reports whether the node uses only fleet.ControlPlaneSlot: by its label, or because
+// oneAtATime reports whether the node uses only clusterstate.ControlPlaneSlot: by its label, or because
 // it runs a kube-apiserver or a member of etcd.
 func (n *node) oneAtATime() bool {
 	return n.ControlPlane || n.facts.RunsEtcd()
@@ -259,10 +259,10 @@ func (t *target) methodOf(n *node) v1alpha1.Method {
 	if t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot {
 		return v1alpha1.MethodReboot
 	}
-	h := fleet.MethodHost{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Reason}
+	h := clusterstate.MethodHost{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Reason}
 	if n.facts != nil {
 		h.RefreshBlockers, h.SoftRebootProblem = n.facts.RefreshBlockers, n.facts.SoftRebootProblem
 	}
-	expected, _ := fleet.MethodOf(t.methodAsked(n), t.typeFor(n), n.Kubelet, t.Spec.Version, h)
+	expected, _ := clusterstate.MethodOf(t.methodAsked(n), t.typeFor(n), n.Kubelet, t.Spec.Version, h)
 	return expected
 }

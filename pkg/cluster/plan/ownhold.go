@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // An agent asks a gate of its own before it takes the slot, and reads more than the coordinator: its clock, the
@@ -25,14 +25,14 @@ func (n *node) locks() bool {
 func (n *node) locksInVain() bool { return n.locks() && n.spec.Slot == "" && n.lease == nil }
 
 // ownHold returns why the agent of a node that locks does not take its slot. It stays once that has lasted.
-func (n *node) ownHold(now time.Time) fleet.Hold {
+func (n *node) ownHold(now time.Time) clusterstate.Hold {
 	at := n.ownHoldCountsAt()
 	if at == nil {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	hold := n.agentsHold()
 	if hold.Stays = !now.Before(*at); hold.Reason == v1alpha1.ReasonAgentNotAnswering && !hold.Stays {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	return hold
 }
@@ -40,8 +40,8 @@ func (n *node) ownHold(now time.Time) fleet.Hold {
 // keptByAgent begins the message of a node that its agent keeps.
 const keptByAgent = "its agent does not take the slot: "
 
-func (n *node) agentsHold() fleet.Hold {
-	hold := fleet.Hold{Reason: n.ownReason(), Message: n.cause.Message, Stays: true}
+func (n *node) agentsHold() clusterstate.Hold {
+	hold := clusterstate.Hold{Reason: n.ownReason(), Message: n.cause.Message, Stays: true}
 	pods := fmt.Sprintf("`kubectl -n %s get pods -o wide` shows the agents' pods", v1alpha1.Namespace)
 	switch {
 	case !n.Ready:
@@ -95,9 +95,9 @@ func (t *target) isKept(n *node) bool {
 }
 
 // agentHolds holds a node whose release was withdrawn as its agent did not take the slot.
-func agentHolds(c *cluster, n *node) fleet.Hold {
+func agentHolds(c *cluster, n *node) clusterstate.Hold {
 	if !c.target.isKept(n) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	return n.agentsHold()
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Kind is a Plan's kind in JSON.
@@ -48,7 +48,7 @@ type Plan struct {
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
 	// AutomaticHold is why `automatic` creates nothing, if the versions that run do not let
 	// it choose a patch, or what it would create waits for minIntervalSeconds.
-	AutomaticHold fleet.Hold `json:"automaticHold,omitzero"`
+	AutomaticHold clusterstate.Hold `json:"automaticHold,omitzero"`
 	// Next is when this plan may change although nothing happens. Nil: never.
 	Next *time.Time `json:"next,omitempty"`
 
@@ -121,7 +121,7 @@ type NodePlan struct {
 	// HasAgent reports whether an agent runs on the node, or did: it has reported facts.
 	HasAgent bool `json:"-"`
 	// Owner identifies the node in slots.
-	Owner fleet.Owner `json:"-"`
+	Owner clusterstate.Owner `json:"-"`
 	// Spec is the spec that its NodeUpgrade should have.
 	Spec v1alpha1.NodeUpgradeSpec `json:"-"`
 }
@@ -146,7 +146,7 @@ func (n NodePlan) Admission() (present, admitted bool) {
 
 // Decide returns what every node may do at now, and what to write for that. Its running
 // time is proportional to the number of nodes.
-func Decide(s fleet.Snapshot, now time.Time) Plan {
+func Decide(s clusterstate.Snapshot, now time.Time) Plan {
 	return newPlanner(&s, now).plan()
 }
 
@@ -163,7 +163,7 @@ type planner struct {
 }
 
 // newPlanner reads the snapshot, chooses the active upgrade, and decides for each node.
-func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
+func newPlanner(s *clusterstate.Snapshot, now time.Time) *planner {
 	p := &planner{wake: wakeTime{now: now}}
 	r := read(s, now)
 	p.queue = r.newQueue(&p.wake)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Predict returns the plan of Decide with the times at which each node is expected to
@@ -14,7 +14,7 @@ import (
 // decisions at each instant at which one may change, while every node takes as long as
 // this cluster's nodes took before. What people will do is not known (repair a failed
 // node, resume an upgrade): nodes that wait for that get no prediction.
-func Predict(s fleet.Snapshot, now time.Time) Plan {
+func Predict(s clusterstate.Snapshot, now time.Time) Plan {
 	decided := newPlanner(&s, now)
 	p := decided.plan()
 	future := newPrediction(decided)
@@ -117,7 +117,7 @@ func (p *prediction) asBegun(n *node, slot string) *node {
 	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, p.survey.releaseNow(), slot, p.survey.kubeadm(n)
 	return p.cluster.changed(n, func(n *node) {
 		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
-		n.lease = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+		n.lease = &clusterstate.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
 	})
 }
 
@@ -184,12 +184,12 @@ func (s *survey) futureChecks() checks {
 func (c *cluster) writeSlots(p SlotPlan) {
 	c.slots = p.Apply(c.slots)
 	for i := range c.budget {
-		if name := fleet.SlotName(i); !slices.ContainsFunc(c.slots, func(s fleet.Slot) bool { return s.Name == name }) {
-			c.slots = append(c.slots, fleet.Slot{Name: name})
+		if name := clusterstate.SlotName(i); !slices.ContainsFunc(c.slots, func(s clusterstate.Slot) bool { return s.Name == name }) {
+			c.slots = append(c.slots, clusterstate.Slot{Name: name})
 		}
 	}
 	for i, n := range c.nodes {
-		if n.lease != nil && !n.holdsLease() && slices.ContainsFunc(p.Withdraw, func(s fleet.Slot) bool { return s.Name == n.lease.Name }) {
+		if n.lease != nil && !n.holdsLease() && slices.ContainsFunc(p.Withdraw, func(s clusterstate.Slot) bool { return s.Name == n.lease.Name }) {
 			c.nodes[i] = c.changed(n, func(n *node) { n.lease = nil })
 		}
 	}
@@ -272,7 +272,7 @@ func (c *cluster) index(place int) int {
 }
 
 // setSlot replaces the slot of that name.
-func (c *cluster) setSlot(slot fleet.Slot) {
+func (c *cluster) setSlot(slot clusterstate.Slot) {
 	for i := range c.slots {
 		if c.slots[i].Name == slot.Name {
 			c.slots[i] = slot
@@ -284,7 +284,7 @@ func (c *cluster) setSlot(slot fleet.Slot) {
 // is removed from it.
 func (p *prediction) finish(c *cluster, w work) {
 	if w.lease != nil {
-		c.setSlot(fleet.Slot{Name: w.lease.Name})
+		c.setSlot(clusterstate.Slot{Name: w.lease.Name})
 	}
 	if !w.aborts && !w.components {
 		p.spans[w.Name] = w.span
@@ -345,8 +345,8 @@ func (c *cluster) bringBackPods(n *node) {
 	if c.target.kubeletsOnly() || !n.kubeadmDone {
 		return
 	}
-	server := fleet.StaticPod{Node: n.Name, Version: c.target.to.String(), Ready: true}
-	i := slices.IndexFunc(c.apiServers, func(pod fleet.StaticPod) bool { return pod.Node == n.Name })
+	server := clusterstate.StaticPod{Node: n.Name, Version: c.target.to.String(), Ready: true}
+	i := slices.IndexFunc(c.apiServers, func(pod clusterstate.StaticPod) bool { return pod.Node == n.Name })
 	if i < 0 {
 		c.apiServers = append(c.apiServers, server)
 		return

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestPredictionMatchesRollout upgrades a cluster twice. The first upgrade measures how long
@@ -39,7 +39,7 @@ func TestPredictionMatchesRollout(t *testing.T) {
 		limit := intstr.FromInt32(int32(c.budget))
 		next.Spec.Strategy.MaxUnavailable = &limit
 		c.Upgrades = append(c.Upgrades, next)
-		c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: to, Image: c.Source.Offers[0].Image})
+		c.Source.Offers = append(c.Source.Offers, clusterstate.Offer{Version: to, Image: c.Source.Offers[0].Image})
 		for range 4 {
 			c.step() // until every image is staged
 		}
@@ -127,13 +127,13 @@ func TestPredictedEndIncludesAllWork(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := fleet.Snapshot{Policy: managing(), NodeUpgrades: row.nodeUpgrades, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
-			s.Source.Offers = []fleet.Offer{{Version: aim, Image: image}}
+			s := clusterstate.Snapshot{Policy: managing(), NodeUpgrades: row.nodeUpgrades, Preflight: &clusterstate.Preflight{Upgrade: *reference("u"), At: now}}
+			s.Source.Offers = []clusterstate.Offer{{Version: aim, Image: image}}
 			for _, one := range row.nodeUpgrades {
-				n := fleet.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "amd64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
+				n := clusterstate.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "amd64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
 				s.Nodes = append(s.Nodes, n)
 				if n.ControlPlane {
-					s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: row.server, Ready: true})
+					s.APIServers = append(s.APIServers, clusterstate.StaticPod{Node: n.Name, Version: row.server, Ready: true})
 				}
 			}
 			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}

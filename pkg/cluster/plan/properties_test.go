@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -84,12 +84,12 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
 	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {
-		n := fleet.Node{Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64"}
+		n := clusterstate.Node{Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64"}
 		n.Labels = map[string]string{"pool": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "pool")}
 		if i < controlPlanes {
 			n.ControlPlane = true
-			c.APIServers = append(c.APIServers, fleet.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true})
-			c.Etcd = append(c.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
+			c.APIServers = append(c.APIServers, clusterstate.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true})
+			c.Etcd = append(c.Etcd, clusterstate.StaticPod{Node: n.Name, Ready: true})
 		}
 		c.Nodes = append(c.Nodes, n)
 	}
@@ -107,7 +107,7 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	c.Upgrades = append(c.Upgrades, u)
 	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}
-	c.Source.Offers = []fleet.Offer{{Version: c.to, Image: image}}
+	c.Source.Offers = []clusterstate.Offer{{Version: c.to, Image: image}}
 	c.setWindow(true)
 	return c
 }
@@ -193,7 +193,7 @@ func (c *chaos) disturb(t *rapid.T) {
 		c.findings = nil
 	case "webhook":
 		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
-		c.Webhooks = []fleet.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
+		c.Webhooks = []clusterstate.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
 		if status := &c.nodeUpgrade(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step = v1alpha1.StepFailed
@@ -387,7 +387,7 @@ func TestDecideIsPure(t *testing.T) {
 }
 
 // checkParts checks that each part of a plan stays as it was built.
-func checkParts(t interface{ Fatalf(string, ...any) }, s fleet.Snapshot, now time.Time) {
+func checkParts(t interface{ Fatalf(string, ...any) }, s clusterstate.Snapshot, now time.Time) {
 	changed, err := plan.ChangedPart(s, now)
 	if err != nil || changed != "" {
 		t.Fatalf("a part of the plan was changed after it was built (%v): %s", err, changed)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -200,7 +200,7 @@ func (q queue) cannotProceed(t *target, r *reading, wake *wakeTime) bool {
 }
 
 // mayGo returns the hold that people, or Cluster API, put on the node now.
-func (t *target) mayGo(n *node, w *rules.Windows, now time.Time) fleet.Hold {
+func (t *target) mayGo(n *node, w *rules.Windows, now time.Time) clusterstate.Hold {
 	if hold := rules.Label(n.Labels); hold.Holds() {
 		return hold
 	}
@@ -212,7 +212,7 @@ func (t *target) mayGo(n *node, w *rules.Windows, now time.Time) fleet.Hold {
 
 // never reports whether a node with that hold may never be upgraded: it is on hold, Cluster API may not
 // ask for it, or no window is known to open for it.
-func never(hold fleet.Hold) bool {
+func never(hold clusterstate.Hold) bool {
 	return hold.Reason == v1alpha1.ReasonOnHold || hold.Reason == v1alpha1.ReasonNotRequested || hold.Reason == v1alpha1.ReasonWindowClosed && hold.Until == nil
 }
 
@@ -228,7 +228,7 @@ type Queued struct {
 
 // Queue returns the upgrades that have not ended, in their order at now: the active one
 // is the first. Upgrades that are being deleted or superseded are left out.
-func Queue(s fleet.Snapshot, now time.Time) []Queued {
+func Queue(s clusterstate.Snapshot, now time.Time) []Queued {
 	r, wake := read(&s, now), wakeTime{now: now}
 	q := r.newQueue(&wake)
 	current := r.inProgress()
@@ -297,7 +297,7 @@ func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 		return nil
 	}
 	to := parsed(u.Spec.Version)
-	reached := func(pod fleet.StaticPod) bool { return atLeast(parsed(pod.Version), to) }
+	reached := func(pod clusterstate.StaticPod) bool { return atLeast(parsed(pod.Version), to) }
 	if !slices.ContainsFunc(r.onControlPlanes(r.snapshot.APIServers), reached) {
 		return nil
 	}
@@ -327,10 +327,10 @@ func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 	return remaining || all && !t.back && u.Status.Outcome == v1alpha1.OutcomeSucceeded
 }
 
-func (e ended) hold() fleet.Hold {
+func (e ended) hold() clusterstate.Hold {
 	message := fmt.Sprintf("upgrade %s brings %s, which is newer", e.newer.Name, e.newer.Spec.Version)
 	if rules.TypeOf(e.newer) == v1alpha1.TypeRollback {
 		return takenBackHold(e.newer, e.Spec.Version)
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonSuperseded, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonSuperseded, Message: message}
 }

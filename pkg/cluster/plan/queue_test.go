@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -59,7 +59,7 @@ func (c *chaos) addUpgrades(t *rapid.T) (newest string) {
 	image := c.Source.Offers[0].Image
 	c.Source.Offers = nil
 	for _, v := range []string{"v1.34.4", "v1.34.5", "v1.35.4"} {
-		c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: v, Image: image})
+		c.Source.Offers = append(c.Source.Offers, clusterstate.Offer{Version: v, Image: image})
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "more upgrades") {
 		u := *c.Upgrades[0].DeepCopy()

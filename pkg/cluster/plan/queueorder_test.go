@@ -9,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // checkQueue panics if Queue and the plan disagree about the upgrades that have not
 // ended. Every simulation calls it.
-func checkQueue(s fleet.Snapshot, now time.Time, p plan.Plan) {
+func checkQueue(s clusterstate.Snapshot, now time.Time, p plan.Plan) {
 	queue := plan.Queue(s, now)
 	for _, u := range queue {
 		if u.ClusterUpgrade == nil || u.Status.Outcome != "" {

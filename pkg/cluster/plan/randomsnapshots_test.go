@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -48,12 +48,12 @@ func TestAnySnapshot(t *testing.T) {
 // planChecker checks that a plan keeps the promises for its snapshot.
 type planChecker struct {
 	*rapid.T
-	s   fleet.Snapshot
+	s   clusterstate.Snapshot
 	now time.Time
 	p   plan.Plan
 }
 
-func (c *planChecker) node(name string) (fleet.Node, v1alpha1.NodeUpgrade) {
+func (c *planChecker) node(name string) (clusterstate.Node, v1alpha1.NodeUpgrade) {
 	var nodeUpgrade v1alpha1.NodeUpgrade
 	for _, one := range c.s.NodeUpgrades {
 		if one.Name == name {
@@ -66,12 +66,12 @@ func (c *planChecker) node(name string) (fleet.Node, v1alpha1.NodeUpgrade) {
 		}
 	}
 	c.Fatalf("the plan has node %s, which the snapshot has not", name)
-	return fleet.Node{}, nodeUpgrade
+	return clusterstate.Node{}, nodeUpgrade
 }
 
 // outOfService reports whether a node is out of service, or may be. A node that policy
 // or upgrade skip, or whose versions it cannot change, counts only while it works.
-func (c *planChecker) outOfService(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
+func (c *planChecker) outOfService(n clusterstate.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
 	switch nodeUpgrade.Status.Step {
 	case "", v1alpha1.StepIdle, v1alpha1.StepUnsupported, v1alpha1.StepStaging, v1alpha1.StepWaiting:
 	default:
@@ -87,7 +87,7 @@ func (c *planChecker) outOfService(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrad
 }
 
 // skipped reports whether policy or upgrade skip the node.
-func (c *planChecker) skipped(n fleet.Node) bool {
+func (c *planChecker) skipped(n clusterstate.Node) bool {
 	selectors := []*v1alpha1.LabelSelector{c.upgrade().Spec.NodeSelector}
 	if c.s.Policy != nil {
 		selectors = append(selectors, c.s.Policy.Spec.NodeSelector)
@@ -118,7 +118,7 @@ func (c *planChecker) upgrade() *v1alpha1.ClusterUpgrade {
 }
 
 // checkPeopleAndFailures checks that neither a person nor a failed node holds n, which begins.
-func (c *planChecker) checkPeopleAndFailures(n fleet.Node, u *v1alpha1.ClusterUpgrade) {
+func (c *planChecker) checkPeopleAndFailures(n clusterstate.Node, u *v1alpha1.ClusterUpgrade) {
 	if _, held := n.Labels[v1alpha1.HoldLabel]; held || c.skipped(n) {
 		c.Fatalf("%s begins, but a person holds or deselects it: labels %v", n.Name, n.Labels)
 	}
@@ -175,7 +175,7 @@ func (c *planChecker) checkBudget() {
 func (c *planChecker) checkRelease(planned plan.NodePlan) {
 	n, _ := c.node(planned.Name)
 	if n.ControlPlane {
-		if planned.Slot != fleet.ControlPlaneSlot {
+		if planned.Slot != clusterstate.ControlPlaneSlot {
 			c.Fatalf("promise 1: control plane %s has %s", n.Name, planned.Slot)
 		}
 		if hold := rules.Etcd(c.s.Etcd, 0, n.Name); hold.Reason != "" {
@@ -200,7 +200,7 @@ func (c *planChecker) checkRelease(planned plan.NodePlan) {
 
 // checkPreflight checks that no finding of preflight blocks n, and that no webhook loses
 // its last backend.
-func (c *planChecker) checkPreflight(n fleet.Node, planned plan.NodePlan) {
+func (c *planChecker) checkPreflight(n clusterstate.Node, planned plan.NodePlan) {
 	report := c.s.Preflight
 	_, nodeUpgrade := c.node(n.Name)
 	goesOn := upgradeNamed(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Granted()
@@ -227,7 +227,7 @@ func (c *planChecker) checkPreflight(n fleet.Node, planned plan.NodePlan) {
 }
 
 // checkSkew checks promise 3: versions stay within Kubernetes' skew.
-func (c *planChecker) checkSkew(n fleet.Node, planned plan.NodePlan) {
+func (c *planChecker) checkSkew(n clusterstate.Node, planned plan.NodePlan) {
 	if planned.Spec.Type == v1alpha1.TypeReboot {
 		_, nodeUpgrade := c.node(n.Name)
 		s := nodeUpgrade.Status

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -16,14 +16,14 @@ import (
 // reading is the snapshot in the planner's own types, before the active upgrade is
 // chosen.
 type reading struct {
-	snapshot   *fleet.Snapshot // the input; never changed
+	snapshot   *clusterstate.Snapshot // the input; never changed
 	now        time.Time
 	nodes      []*node
-	policyHold fleet.Hold // set if the policy is missing or invalid, or its mode is Observe
+	policyHold clusterstate.Hold // set if the policy is missing or invalid, or its mode is Observe
 }
 
 // read joins Nodes, NodeUpgrades, inventories and slots.
-func read(s *fleet.Snapshot, now time.Time) *reading {
+func read(s *clusterstate.Snapshot, now time.Time) *reading {
 	r := &reading{snapshot: s, now: now, nodes: make([]*node, len(s.Nodes))}
 	nodeUpgrades := make(map[string]*v1alpha1.NodeUpgrade, len(s.NodeUpgrades))
 	for i := range s.NodeUpgrades {
@@ -68,11 +68,11 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 }
 
 // slotsByOwner returns the slots that each owner holds, or that are reserved for it.
-func slotsByOwner(list []fleet.Slot) map[fleet.Owner][]*fleet.Slot {
-	slots := make(map[fleet.Owner][]*fleet.Slot, len(list))
+func slotsByOwner(list []clusterstate.Slot) map[clusterstate.Owner][]*clusterstate.Slot {
+	slots := make(map[clusterstate.Owner][]*clusterstate.Slot, len(list))
 	for i := range list {
-		for _, owner := range slices.Compact([]fleet.Owner{list[i].Holder, list[i].ReservedFor}) {
-			if owner != (fleet.Owner{}) {
+		for _, owner := range slices.Compact([]clusterstate.Owner{list[i].Holder, list[i].ReservedFor}) {
+			if owner != (clusterstate.Owner{}) {
 				slots[owner] = append(slots[owner], &list[i])
 			}
 		}
@@ -82,8 +82,8 @@ func slotsByOwner(list []fleet.Slot) map[fleet.Owner][]*fleet.Slot {
 
 // ownLease returns the one of a node's slots that counts: one that it holds prevails over one
 // that is only reserved for it, and of these the one that its order names.
-func ownLease(slots []*fleet.Slot, owner fleet.Owner, ordered string) *fleet.Slot {
-	rank := func(s *fleet.Slot) (rank int) {
+func ownLease(slots []*clusterstate.Slot, owner clusterstate.Owner, ordered string) *clusterstate.Slot {
+	rank := func(s *clusterstate.Slot) (rank int) {
 		if s.Holder == owner {
 			rank = 2
 		}
@@ -92,7 +92,7 @@ func ownLease(slots []*fleet.Slot, owner fleet.Owner, ordered string) *fleet.Slo
 		}
 		return rank
 	}
-	var own *fleet.Slot
+	var own *clusterstate.Slot
 	for _, slot := range slots {
 		if own == nil || rank(slot) > rank(own) {
 			own = slot
@@ -163,7 +163,7 @@ func (r *reading) managed() labels.Selector {
 	r.policyHold = rules.Policy(r.snapshot.Policy)
 	selector, err := readSelector(r.policySpec().NodeSelector)
 	if err != nil {
-		r.policyHold = fleet.Hold{Reason: v1alpha1.ReasonPolicyInvalid, Message: "UpgradePolicy cluster: nodeSelector: " + err.Error()}
+		r.policyHold = clusterstate.Hold{Reason: v1alpha1.ReasonPolicyInvalid, Message: "UpgradePolicy cluster: nodeSelector: " + err.Error()}
 		return labels.Everything()
 	}
 	return selector

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // askForReboot sets whether the operating system requires a reboot.
@@ -28,7 +28,7 @@ func usePackages(t *rapid.T, status *v1alpha1.NodeUpgradeStatus) {
 }
 
 // boot boots the node, after which its operating system requires no reboot.
-func (s *sim) boot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) boot(n *clusterstate.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.boots++
 	n.BootID = fmt.Sprintf("boot-%d", s.boots)
 	askForReboot(status, false)
@@ -44,7 +44,7 @@ func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus
 }
 
 // afterKubeadm returns the step after kubeadm.
-func (s *sim) afterKubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
+func (s *sim) afterKubeadm(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
 	status.Method = v1alpha1.MethodReboot
 	if spec.Method == v1alpha1.MethodRestart && spec.Type == v1alpha1.TypePatch && !s.mounted(n.Name) {
 		status.Method = v1alpha1.MethodRestart
@@ -56,7 +56,7 @@ func (s *sim) afterKubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status 
 	return v1alpha1.StepCordoning
 }
 
-func lastCheck(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func lastCheck(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	status.Step = v1alpha1.StepActivating
 	if spec.Type == v1alpha1.TypeReboot {
 		status.Step = v1alpha1.StepRebooting

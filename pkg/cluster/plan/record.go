@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -79,7 +79,7 @@ func supersededVerdict(t *target, n *node) verdict {
 	if t.upToDate(n) {
 		return verdict{decision: Done}
 	}
-	return verdict{decision: Wait, hold: fleet.Hold{Reason: v1alpha1.ReasonSuperseded}}
+	return verdict{decision: Wait, hold: clusterstate.Hold{Reason: v1alpha1.ReasonSuperseded}}
 }
 
 // piece returns one piece of the upgrade's record, with no node in it yet.
@@ -145,7 +145,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 
 // RecordSoFar returns what the record of an upgrade would say of each node if the upgrade
 // ended now. Nil: there is none of that UID, or it has ended.
-func RecordSoFar(s fleet.Snapshot, uid string, now time.Time) []v1alpha1.NodeRecord {
+func RecordSoFar(s clusterstate.Snapshot, uid string, now time.Time) []v1alpha1.NodeRecord {
 	p := newPlanner(&s, now)
 	for _, t := range p.queue.targets {
 		if string(t.UID) == uid {
@@ -163,7 +163,7 @@ type Usual struct {
 
 // UsualDurations returns how long nodes took in the last upgrades before an instant that
 // succeeded; where too few were measured, what is assumed.
-func UsualDurations(s fleet.Snapshot, before time.Time) Usual {
+func UsualDurations(s clusterstate.Snapshot, before time.Time) Usual {
 	var earlier []v1alpha1.UpgradeRecord
 	for _, r := range s.Records {
 		if r.CompletionTime.Time.Before(before) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestRecordStaysWithinLimits checks that no piece of a record is too large for etcd, which
@@ -60,14 +60,14 @@ func TestRecordStaysWithinLimits(t *testing.T) {
 }
 
 // finishedCluster returns a cluster whose upgrade has just ended.
-func finishedCluster(nodes, letters, steps int) fleet.Snapshot {
+func finishedCluster(nodes, letters, steps int) clusterstate.Snapshot {
 	at := metav1.NewMicroTime(time.Date(2026, 11, 21, 11, 0, 0, 999999000, time.UTC))
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("u", 253), UID: "uid-the-upgrade"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
 	u.Status.TriggerTime = &metav1.Time{Time: at.Time}
 	reference := u.Reference()
-	s := fleet.Snapshot{APIServers: []fleet.StaticPod{{Version: "v1.34.4", Ready: true}}}
+	s := clusterstate.Snapshot{APIServers: []clusterstate.StaticPod{{Version: "v1.34.4", Ready: true}}}
 	for i := range nodes {
-		n := fleet.Node{Name: fmt.Sprintf("n%05d%s", i, strings.Repeat("x", letters-6)), Kubelet: "v1.34.4", OS: "linux", Ready: true}
+		n := clusterstate.Node{Name: fmt.Sprintf("n%05d%s", i, strings.Repeat("x", letters-6)), Kubelet: "v1.34.4", OS: "linux", Ready: true}
 		s.Nodes = append(s.Nodes, n)
 		nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 		nodeUpgrade.Status = v1alpha1.NodeUpgradeStatus{

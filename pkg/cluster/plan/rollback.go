@@ -7,7 +7,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -43,13 +43,13 @@ func (r *reading) takenBackBy(t *target) *v1alpha1.ClusterUpgrade {
 }
 
 // takenBackHold is the hold of an upgrade whose version is being taken back.
-func takenBackHold(by *v1alpha1.ClusterUpgrade, version string) fleet.Hold {
-	return fleet.Hold{Reason: v1alpha1.ReasonSuperseded, Message: fmt.Sprintf("upgrade %s takes %s back", by.Name, version)}
+func takenBackHold(by *v1alpha1.ClusterUpgrade, version string) clusterstate.Hold {
+	return clusterstate.Hold{Reason: v1alpha1.ReasonSuperseded, Message: fmt.Sprintf("upgrade %s takes %s back", by.Name, version)}
 }
 
 // peopleHold returns the hold that people put on the whole upgrade: by its own fields, or as they
 // take its version back.
-func (t *target) peopleHold(now time.Time) fleet.Hold {
+func (t *target) peopleHold(now time.Time) clusterstate.Hold {
 	if t.takenBackBy != nil {
 		return takenBackHold(t.takenBackBy, t.Spec.Version)
 	}
@@ -67,12 +67,12 @@ func (r *reading) replacedBy(t *target) *v1alpha1.ClusterUpgrade {
 }
 
 // nothingToTakeBack holds a Rollback that no node needs: its version may be a slip.
-func nothingToTakeBack(r *reading, t *target) fleet.Hold {
+func nothingToTakeBack(r *reading, t *target) clusterstate.Hold {
 	if !t.back || slices.ContainsFunc(r.nodes, func(n *node) bool { return t.concerns(n) && t.isTakenBack(*n.runs.kubelet) }) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := fmt.Sprintf("no node that it selects runs a newer patch of %s than %s, so that there is nothing to take back", t.to.Line(), t.to)
-	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
 }
 
 // newestTaken returns the newest version that the Rollback takes nodes back from.

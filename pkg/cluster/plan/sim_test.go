@@ -14,13 +14,13 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // sim is a simulated cluster: a coordinator that writes what the plan says, and on each
 // node an agent that does one step at a time.
 type sim struct {
-	fleet.Snapshot
+	clusterstate.Snapshot
 	now   time.Time
 	tick  time.Duration
 	begun []string        // nodes in the order in which they were cordoned
@@ -46,7 +46,7 @@ type sim struct {
 }
 
 func newSim(start time.Time) *sim {
-	return &sim{Snapshot: fleet.Snapshot{Policy: managing()}, now: start, tick: time.Minute, hung: map[string]bool{}, jobEnds: map[string]string{}, hookStates: map[string]v1alpha1.HookState{}}
+	return &sim{Snapshot: clusterstate.Snapshot{Policy: managing()}, now: start, tick: time.Minute, hung: map[string]bool{}, jobEnds: map[string]string{}, hookStates: map[string]v1alpha1.HookState{}}
 }
 
 // step runs the coordinator once, and then each agent for one step.
@@ -71,7 +71,7 @@ func (s *sim) decide() plan.Plan {
 		return p
 	}
 	s.preflightRuns++
-	s.Preflight = &fleet.Preflight{Upgrade: p.Target.Reference(), Key: p.PreflightKey, At: s.now}
+	s.Preflight = &clusterstate.Preflight{Upgrade: p.Target.Reference(), Key: p.PreflightKey, At: s.now}
 	for _, f := range s.findings {
 		f.Ignored = p.Target.Spec.Ignores(f.ID)
 		s.Preflight.Findings = append(s.Preflight.Findings, f)
@@ -80,7 +80,7 @@ func (s *sim) decide() plan.Plan {
 }
 
 // recordStep records the times of steps, as an agent does.
-func (s *sim) recordStep(n *fleet.Node) {
+func (s *sim) recordStep(n *clusterstate.Node) {
 	status := &s.nodeUpgrade(n.Name, n.UID).Status
 	last := len(status.Steps) - 1
 	if last >= 0 && status.Steps[last].EndTime == nil {
@@ -153,9 +153,9 @@ func (s *sim) writeAdmission(nodeUpgrade *v1alpha1.NodeUpgrade, n plan.NodePlan)
 }
 
 // reserve reserves a slot for a node, and reports false if the slot is another node's.
-func (s *sim) reserve(name string, owner fleet.Owner) bool {
+func (s *sim) reserve(name string, owner clusterstate.Owner) bool {
 	slot := s.slot(name)
-	if slot.ReservedFor != owner && (slot.ReservedFor != fleet.Owner{} || slot.Holder != fleet.Owner{}) {
+	if slot.ReservedFor != owner && (slot.ReservedFor != clusterstate.Owner{} || slot.Holder != clusterstate.Owner{}) {
 		return false
 	}
 	slot.ReservedFor = owner
@@ -167,9 +167,9 @@ func (s *sim) writeSlots(p plan.Plan) {
 	changes.Reap = slices.DeleteFunc(slices.Clone(changes.Reap), s.exists)
 	s.Slots = changes.Apply(s.Slots)
 	if p.Slots.Ensure {
-		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool {
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot clusterstate.Slot) bool {
 			i, err := strconv.Atoi(strings.TrimPrefix(slot.Name, "slot-"))
-			return err == nil && i >= p.Slots.Count && slot.ReservedFor == fleet.Owner{} && slot.Holder == fleet.Owner{}
+			return err == nil && i >= p.Slots.Count && slot.ReservedFor == clusterstate.Owner{} && slot.Holder == clusterstate.Owner{}
 		})
 		for i := range p.Slots.Count {
 			s.slot(fmt.Sprintf("slot-%d", i))
@@ -177,18 +177,18 @@ func (s *sim) writeSlots(p plan.Plan) {
 	}
 }
 
-func (s *sim) exists(owner fleet.Owner) bool {
-	return slices.ContainsFunc(s.Nodes, func(n fleet.Node) bool { return n.Owner() == owner })
+func (s *sim) exists(owner clusterstate.Owner) bool {
+	return slices.ContainsFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Owner() == owner })
 }
 
 // slot returns the slot of that name, and creates it where it is missing.
-func (s *sim) slot(name string) *fleet.Slot {
+func (s *sim) slot(name string) *clusterstate.Slot {
 	for i := range s.Slots {
 		if s.Slots[i].Name == name {
 			return &s.Slots[i]
 		}
 	}
-	s.Slots = append(s.Slots, fleet.Slot{Name: name})
+	s.Slots = append(s.Slots, clusterstate.Slot{Name: name})
 	return &s.Slots[len(s.Slots)-1]
 }
 

@@ -6,13 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // agent does one step on a node as a real agent does: it asks the gate itself, takes
 // its slot before it begins and frees it last.
-func (s *sim) agent(n *fleet.Node) {
+func (s *sim) agent(n *clusterstate.Node) {
 	nodeUpgrade := s.nodeUpgrade(n.Name, n.UID)
 	spec, status := nodeUpgrade.Spec, &nodeUpgrade.Status
 	defer func() { status.ObservedGeneration = nodeUpgrade.Generation }()
@@ -58,7 +58,7 @@ func (s *sim) agent(n *fleet.Node) {
 }
 
 // stageOrBegin stages the requested image, and begins when the node is released.
-func (s *sim) stageOrBegin(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) stageOrBegin(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	if spec.Upgrade != nil && !sameUpgrade(spec.Upgrade, status.Upgrade) {
 		if s.dropSteps {
 			status.Steps = nil
@@ -103,7 +103,7 @@ func stagingFailed(status *v1alpha1.NodeUpgradeStatus) bool {
 	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonNotOffered || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
 
-func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) lock(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	need := time.Duration(0)
 	if spec.ExpectedSeconds != nil {
 		need = time.Duration(*spec.ExpectedSeconds) * time.Second
@@ -123,15 +123,15 @@ func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 }
 
 // snapshot takes a snapshot of etcd.
-func (s *sim) snapshot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) snapshot(n *clusterstate.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.snapshots++
 	status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: n.Name, Path: "/snapshot", CreationTime: metav1.NewTime(s.now)}
 }
 
 // take makes the node the holder of the slot that is reserved for it.
-func (s *sim) take(n *fleet.Node) bool {
+func (s *sim) take(n *clusterstate.Node) bool {
 	for i := range s.Slots {
-		if s.Slots[i].ReservedFor == n.Owner() && (s.Slots[i].Holder == fleet.Owner{} || s.Slots[i].Holder == n.Owner()) {
+		if s.Slots[i].ReservedFor == n.Owner() && (s.Slots[i].Holder == clusterstate.Owner{} || s.Slots[i].Holder == n.Owner()) {
 			s.Slots[i].Holder = n.Owner()
 			return true
 		}
@@ -139,7 +139,7 @@ func (s *sim) take(n *fleet.Node) bool {
 	return false
 }
 
-func (s *sim) held(n *fleet.Node) string {
+func (s *sim) held(n *clusterstate.Node) string {
 	for _, slot := range s.Slots {
 		if slot.Holder == n.Owner() {
 			return slot.Name
@@ -148,15 +148,15 @@ func (s *sim) held(n *fleet.Node) string {
 	return ""
 }
 
-func (s *sim) free(n *fleet.Node) {
+func (s *sim) free(n *clusterstate.Node) {
 	for i := range s.Slots {
 		if s.Slots[i].Holder == n.Owner() {
-			s.Slots[i].Holder, s.Slots[i].ReservedFor = fleet.Owner{}, fleet.Owner{}
+			s.Slots[i].Holder, s.Slots[i].ReservedFor = clusterstate.Owner{}, clusterstate.Owner{}
 		}
 	}
 }
 
-func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
+func (s *sim) closed(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
 	u := s.upgrade(upgradeNamed(spec.Upgrade))
 	if followed := rules.FollowedUpgrade(s.Policy); u == nil && followed != nil && spec.Upgrade != nil && *spec.Upgrade == followed.Reference() {
 		u = followed
@@ -165,7 +165,7 @@ func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Dur
 }
 
 // work does a step before the last check.
-func (s *sim) work(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) work(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepSnapshotting:
 		s.snapshot(n, status)
@@ -182,7 +182,7 @@ func (s *sim) work(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 	}
 }
 
-func (s *sim) kubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) kubeadm(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	oneTurn := n.ControlPlane && status.Versions.Kubeadm != spec.Version
 	status.Versions.Kubeadm = spec.Version
 	for i := range s.APIServers {
@@ -197,7 +197,7 @@ func (s *sim) kubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1al
 }
 
 // finish does a step after the last check, which nothing aborts.
-func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) finish(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepChecking:
 		status.Step = v1alpha1.StepUnlocking

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // addHook adds a hook to the policy: NAME WHEN [on=LABEL=VALUE] [timeout=SECONDS] [continue].
@@ -39,7 +39,7 @@ func (s *sim) writeTurns(p plan.Plan) {
 	}
 	status := &s.Policy.Status
 	if s.HookJobs == nil {
-		s.HookJobs = map[string]fleet.HookJob{}
+		s.HookJobs = map[string]clusterstate.HookJob{}
 	}
 	for _, t := range status.HookTurns {
 		for _, run := range t.Hooks {
@@ -60,10 +60,10 @@ func (s *sim) runJob(t v1alpha1.HookTurn, run v1alpha1.HookRun) {
 	switch {
 	case run.State != v1alpha1.HookRunning:
 	case ends == "refused":
-		s.HookJobs[run.Job] = fleet.HookJob{Problem: "CronJob " + run.CronJob + " does not exist", Refused: true}
+		s.HookJobs[run.Job] = clusterstate.HookJob{Problem: "CronJob " + run.CronJob + " does not exist", Refused: true}
 	case run.JobUID == "" && job.UID == "":
 		s.jobs++
-		s.HookJobs[run.Job] = fleet.HookJob{UID: fmt.Sprint("job-", s.jobs)}
+		s.HookJobs[run.Job] = clusterstate.HookJob{UID: fmt.Sprint("job-", s.jobs)}
 		s.started = append(s.started, fmt.Sprintf("%s/%s/%d/%d", t.Node, run.Name, t.ID, run.Attempt))
 	case ends == "fails":
 		job.Ended, job.Reason, job.Message = true, "BackoffLimitExceeded", "the Job failed"

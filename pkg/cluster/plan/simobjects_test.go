@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // uid returns the UID for the next upgrade of that name.
@@ -81,7 +81,7 @@ func (s *sim) automatic(args []string) error {
 }
 
 // abandon declares that a node will not come back.
-func (s *sim) abandon(n *fleet.Node, reason string) {
+func (s *sim) abandon(n *clusterstate.Node, reason string) {
 	nodeUpgrade := s.nodeUpgrade(n.Name, n.UID)
 	nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Reason: reason}
 	nodeUpgrade.Generation++
@@ -102,7 +102,7 @@ func (s *sim) mount(node, path string) {
 }
 
 // report sets the components of a control plane that the node's agent reports.
-func (s *sim) report(n *fleet.Node, components []string) {
+func (s *sim) report(n *clusterstate.Node, components []string) {
 	s.Inventories = slices.DeleteFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}
 	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{owner}}}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // SlotPlan is what to do with the Leases, in this order. Which node is out of service is said by
@@ -28,13 +28,13 @@ type SlotPlan struct {
 	// Restore are the slots whose Leases do not name the nodes that have taken them.
 	Restore []LostSlot
 	// Reap are the owners whose Nodes are gone, as far as is known. Their slots are freed.
-	Reap []fleet.Owner
+	Reap []clusterstate.Owner
 	// Abandon are the owners that a person has abandoned and that hold slots, which are freed.
-	Abandon []fleet.Owner
+	Abandon []clusterstate.Owner
 	// GiveBack are the slots whose holders have not taken them.
-	GiveBack []fleet.Slot
+	GiveBack []clusterstate.Slot
 	// Withdraw are the slots that are reserved for nodes which may not begin with them now.
-	Withdraw []fleet.Slot
+	Withdraw []clusterstate.Slot
 	// Count is how many slots there should be, and Ensure whether the Leases differ
 	// from that.
 	Count  int
@@ -44,15 +44,15 @@ type SlotPlan struct {
 // LostSlot is a slot whose Lease does not name the node that has taken it.
 type LostSlot struct {
 	Name  string
-	Owner fleet.Owner
+	Owner clusterstate.Owner
 	// Instead is the node that the Lease names; zero: none.
-	Instead fleet.Owner
+	Instead clusterstate.Owner
 }
 
 // slotPlan returns what the verdicts require of the Leases.
 func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Restore: c.lostSlots()}
-	owners := map[fleet.Owner]int{}
+	owners := map[clusterstate.Owner]int{}
 	for i, n := range c.nodes {
 		if n.lease != nil {
 			owners[n.Owner()] = i
@@ -60,11 +60,11 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	}
 	for _, slot := range c.slots {
 		lost := slices.ContainsFunc(p.Restore, func(l LostSlot) bool { return l.Name == slot.Name })
-		owned := []fleet.Owner{slot.Holder, slot.ReservedFor}
+		owned := []clusterstate.Owner{slot.Holder, slot.ReservedFor}
 		for _, owner := range slices.Compact(owned) {
 			i, known := owners[owner]
 			switch {
-			case owner == fleet.Owner{}:
+			case owner == clusterstate.Owner{}:
 			case !known:
 				p.Reap = append(p.Reap, owner)
 			case c.nodes[i].abandoned != nil && owner == slot.Holder:
@@ -93,27 +93,27 @@ func (n *node) wants(slot string, v verdict) bool {
 
 // Apply returns the slots as they are once the plan is carried out, but for those that it
 // creates and deletes.
-func (p SlotPlan) Apply(slots []fleet.Slot) []fleet.Slot {
+func (p SlotPlan) Apply(slots []clusterstate.Slot) []clusterstate.Slot {
 	slots = slices.Clone(slots)
-	named := func(list []fleet.Slot, name string) bool {
-		return slices.ContainsFunc(list, func(s fleet.Slot) bool { return s.Name == name })
+	named := func(list []clusterstate.Slot, name string) bool {
+		return slices.ContainsFunc(list, func(s clusterstate.Slot) bool { return s.Name == name })
 	}
 	for i := range slots {
 		slot := &slots[i]
-		freed := func(owner fleet.Owner) bool {
+		freed := func(owner clusterstate.Owner) bool {
 			return slices.Contains(p.Reap, owner) || slices.Contains(p.Abandon, owner)
 		}
 		holder := slot.Holder
 		if freed(holder) || named(p.GiveBack, slot.Name) {
-			slot.Holder = fleet.Owner{}
+			slot.Holder = clusterstate.Owner{}
 		}
 		if slot.ReservedFor == holder && slot.Holder != holder || freed(slot.ReservedFor) || named(p.Withdraw, slot.Name) {
 			slot.ReservedFor = slot.Holder
 		}
 	}
 	for _, lost := range p.Restore {
-		slot := fleet.Slot{Name: lost.Name, ReservedFor: lost.Owner, Holder: lost.Owner}
-		if i := slices.IndexFunc(slots, func(s fleet.Slot) bool { return s.Name == lost.Name }); i >= 0 {
+		slot := clusterstate.Slot{Name: lost.Name, ReservedFor: lost.Owner, Holder: lost.Owner}
+		if i := slices.IndexFunc(slots, func(s clusterstate.Slot) bool { return s.Name == lost.Name }); i >= 0 {
 			slots[i] = slot
 		} else {
 			slots = append(slots, slot)
@@ -128,7 +128,7 @@ func (p SlotPlan) Apply(slots []fleet.Slot) []fleet.Slot {
 // an earlier upgrade. Of several, the one that is released goes on: the others were abandoned, and do not
 // begin to reboot without the slot.
 func (c *cluster) lostSlots() []LostSlot {
-	leases, took := c.slotsByName(), map[fleet.Owner]string{}
+	leases, took := c.slotsByName(), map[clusterstate.Owner]string{}
 	for _, n := range c.nodes {
 		if n.tookSlot {
 			took[n.Owner()] = n.spec.Slot
@@ -162,7 +162,7 @@ func (c *cluster) lostSlots() []LostSlot {
 func (c *cluster) slotTrouble(n *node) string {
 	for _, lease := range c.slots {
 		switch {
-		case n.tookSlot && lease.Name == n.spec.Slot && !lease.Unreadable && lease.Holder != (fleet.Owner{}) && lease.Holder != n.Owner():
+		case n.tookSlot && lease.Name == n.spec.Slot && !lease.Unreadable && lease.Holder != (clusterstate.Owner{}) && lease.Holder != n.Owner():
 			return fmt.Sprintf("; it has lost %s, which node %s holds now", lease.Name, lease.Holder.Node)
 		case lease.Holder == n.Owner() && n.silent():
 			return fmt.Sprintf("; the Lease %s/%s says that it holds that slot, and its agent has not reported whether it does; if none runs there: `kubectl upgrade abandon %s`", v1alpha1.Namespace, lease.Name, n.Name)
@@ -172,12 +172,12 @@ func (c *cluster) slotTrouble(n *node) string {
 }
 
 // unreadable returns what to do about a Lease whose owner cannot be parsed.
-func unreadable(slot fleet.Slot) string {
+func unreadable(slot clusterstate.Slot) string {
 	return fmt.Sprintf("the holder or the reservation of Lease %s/%s cannot be read; delete the Lease, and it is created again", v1alpha1.Namespace, slot.Name)
 }
 
-func (c *cluster) slotsByName() map[string]fleet.Slot {
-	byName := make(map[string]fleet.Slot, len(c.slots))
+func (c *cluster) slotsByName() map[string]clusterstate.Slot {
+	byName := make(map[string]clusterstate.Slot, len(c.slots))
 	for _, slot := range c.slots {
 		byName[slot.Name] = slot
 	}
@@ -189,7 +189,7 @@ func (c *cluster) slotsByName() map[string]fleet.Slot {
 func (c *cluster) slotsDiffer() bool {
 	there := 0
 	for _, slot := range c.slots {
-		i, ok := fleet.SlotIndex(slot.Name)
+		i, ok := clusterstate.SlotIndex(slot.Name)
 		if ok && i < c.budget {
 			there++
 		} else if slot.Free() {

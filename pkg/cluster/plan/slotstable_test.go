@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // signs are the marks and steps of a node with regard to one slot.
@@ -48,9 +48,9 @@ var everySign = []signs{
 }
 
 // signedNode returns a node with those signs, whose order names the slot if it names one.
-func signedNode(name string, s signs, slot string) (fleet.Node, v1alpha1.NodeUpgrade, v1alpha1.NodeInventory) {
+func signedNode(name string, s signs, slot string) (clusterstate.Node, v1alpha1.NodeUpgrade, v1alpha1.NodeInventory) {
 	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: "uid"}}
-	n := fleet.Node{Name: name, UID: "uid", Ready: true, OS: "linux", Kubelet: "v1.34.3"}
+	n := clusterstate.Node{Name: name, UID: "uid", Ready: true, OS: "linux", Kubelet: "v1.34.3"}
 	u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owner, Generation: 1}}
 	u.Status.Step, u.Status.ObservedGeneration = s.step, 1
 	if s.stale {
@@ -80,19 +80,19 @@ func signedNode(name string, s signs, slot string) (fleet.Node, v1alpha1.NodeUpg
 // held by a node that has taken it, or by one of which that is not known, or by none. A node that has
 // taken it and that the Lease names never loses it, and no reservation stays that no order names.
 func TestEverySlotIsMended(t *testing.T) {
-	w1, w2 := fleet.Owner{Node: "w1", UID: "uid"}, fleet.Owner{Node: "w2", UID: "uid"}
-	none, gone, former := fleet.Owner{}, fleet.Owner{Node: "gone", UID: "uid"}, fleet.Owner{Node: "w1", UID: "former"}
-	owners := []fleet.Owner{none, w1, w2, gone, former}
+	w1, w2 := clusterstate.Owner{Node: "w1", UID: "uid"}, clusterstate.Owner{Node: "w2", UID: "uid"}
+	none, gone, former := clusterstate.Owner{}, clusterstate.Owner{Node: "gone", UID: "uid"}, clusterstate.Owner{Node: "w1", UID: "former"}
+	owners := []clusterstate.Owner{none, w1, w2, gone, former}
 	cases := 0
 	for _, sign1 := range everySign {
 		for _, sign2 := range everySign {
 			for _, ordered2 := range []string{"slot-0", "slot-1"} {
-				for _, holder := range append(slices.Clone(owners), fleet.Owner{Node: "unreadable"}, fleet.Owner{Node: "deleted"}) {
+				for _, holder := range append(slices.Clone(owners), clusterstate.Owner{Node: "unreadable"}, clusterstate.Owner{Node: "deleted"}) {
 					for _, reserved := range owners {
-						s := &fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0", Holder: holder, ReservedFor: reserved}, {Name: "slot-1"}}}
+						s := &clusterstate.Snapshot{Slots: []clusterstate.Slot{{Name: "slot-0", Holder: holder, ReservedFor: reserved}, {Name: "slot-1"}}}
 						switch holder.Node {
 						case "unreadable":
-							s.Slots[0] = fleet.Slot{Name: "slot-0", Unreadable: true, ReservedFor: reserved}
+							s.Slots[0] = clusterstate.Slot{Name: "slot-0", Unreadable: true, ReservedFor: reserved}
 						case "deleted":
 							s.Slots = s.Slots[1:]
 						}
@@ -118,12 +118,12 @@ func TestEverySlotIsMended(t *testing.T) {
 }
 
 // mendSlots carries out the slot plan until it changes nothing, and checks the result.
-func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
+func mendSlots(t *testing.T, what string, s *clusterstate.Snapshot) {
 	t.Helper()
 	now := time.Date(2026, 11, 24, 23, 0, 0, 0, time.UTC)
 	s.Policy = &v1alpha1.UpgradePolicy{}
 	s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
-	var before []fleet.Slot
+	var before []clusterstate.Slot
 	for round := range 4 {
 		c := newCluster(read(s, now), queue{})
 		verdicts := make([]verdict, len(c.nodes))
@@ -166,7 +166,7 @@ func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
 }
 
 // checkMended checks what a Lease says in the end.
-func checkMended(t *testing.T, what string, c *cluster, slot fleet.Slot) {
+func checkMended(t *testing.T, what string, c *cluster, slot clusterstate.Slot) {
 	t.Helper()
 	took := func(n *node) bool {
 		return n.tookSlot && n.spec.Slot == slot.Name || slot.Holder == n.Owner() && (n.silent() && n.SlotAnnotation == slot.Name || n.status.Upgrade != nil)
@@ -178,13 +178,13 @@ func checkMended(t *testing.T, what string, c *cluster, slot fleet.Slot) {
 		return
 	case taken && (holder == nil || !took(holder)):
 		t.Errorf("%s: in the end %s is held by %q, which has not taken it", what, slot.Name, slot.Holder)
-	case slot.Holder == fleet.Owner{}:
+	case slot.Holder == clusterstate.Owner{}:
 	case holder == nil || holder.Owner() != slot.Holder:
 		t.Errorf("%s: in the end %s is held by %q, which is gone", what, slot.Name, slot.Holder)
 	case !taken && !holder.mayKeep(slot.Name):
 		t.Errorf("%s: in the end %s is held by %q, which rests", what, slot.Name, slot.Holder)
 	}
-	if slot.ReservedFor != (fleet.Owner{}) && slot.ReservedFor != slot.Holder && (reserved == nil || reserved.spec.Slot != slot.Name && reserved.spec.Slot != "") {
+	if slot.ReservedFor != (clusterstate.Owner{}) && slot.ReservedFor != slot.Holder && (reserved == nil || reserved.spec.Slot != slot.Name && reserved.spec.Slot != "") {
 		t.Errorf("%s: in the end %s is reserved for %q, whose order names no such slot", what, slot.Name, slot.ReservedFor)
 	}
 }
@@ -208,7 +208,7 @@ func TestReleasedNodeKeepsItsSlot(t *testing.T) {
 		"its agent has not answered": {1, "slot-0", "slot-1"},
 		"its agent waits for a slot": {2, "slot-1", "slot-0"},
 	} {
-		s := &fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0"}, {Name: "slot-1"}}, Policy: &v1alpha1.UpgradePolicy{}}
+		s := &clusterstate.Snapshot{Slots: []clusterstate.Slot{{Name: "slot-0"}, {Name: "slot-1"}}, Policy: &v1alpha1.UpgradePolicy{}}
 		s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 		for _, node := range []string{"w1", "w2"} {
 			n, u, inventory := signedNode(node, everySign[1], "")
@@ -236,7 +236,7 @@ func TestReleasedNodeKeepsItsSlot(t *testing.T) {
 // TestControlPlanesByFactsShareOneSlot checks that nodes which run an apiserver or a member of etcd by
 // their own files use one slot, though their Nodes have lost the label.
 func TestControlPlanesByFactsShareOneSlot(t *testing.T) {
-	s := &fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0"}, {Name: "slot-1"}, {Name: "slot-2"}}, Policy: &v1alpha1.UpgradePolicy{}}
+	s := &clusterstate.Snapshot{Slots: []clusterstate.Slot{{Name: "slot-0"}, {Name: "slot-1"}, {Name: "slot-2"}}, Policy: &v1alpha1.UpgradePolicy{}}
 	s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(3))
 	for i, pods := range [][]string{{"kube-apiserver", "etcd"}, {"etcd"}, {"kube-apiserver"}, nil} {
 		n, u, inventory := signedNode(fmt.Sprint("w", i), everySign[1], "")
@@ -272,7 +272,7 @@ func TestControlPlanesByFactsShareOneSlot(t *testing.T) {
 // TestClocks checks that a wrong clock holds its node, and the coordinator's holds every node.
 func TestClocks(t *testing.T) {
 	n := &node{facts: &v1alpha1.NodeFacts{}}
-	c := &cluster{reading: &reading{snapshot: &fleet.Snapshot{}}}
+	c := &cluster{reading: &reading{snapshot: &clusterstate.Snapshot{}}}
 	if hold := clockDiffers(c, n); hold.Holds() {
 		t.Errorf("right clocks: %+v", hold)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 var (
@@ -38,13 +38,13 @@ func usually[T any](t *rapid.T, label string, usual T, other *rapid.Generator[T]
 }
 
 // anySnapshot draws a random snapshot, also one that no real cluster has.
-func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
-	var s fleet.Snapshot
+func anySnapshot(t *rapid.T, now time.Time) clusterstate.Snapshot {
+	var s clusterstate.Snapshot
 	for i := range rapid.IntRange(0, 8).Draw(t, "nodes") {
 		addAnyNode(t, &s, i, now)
 	}
 	for i := range rapid.IntRange(0, 4).Draw(t, "slots") {
-		slot := fleet.Slot{Name: fmt.Sprintf("slot-%d", i), Unreadable: rarely.Draw(t, "unreadable")}
+		slot := clusterstate.Slot{Name: fmt.Sprintf("slot-%d", i), Unreadable: rarely.Draw(t, "unreadable")}
 		if len(s.Nodes) > 0 && oneIn4.Draw(t, "reserved") {
 			slot.ReservedFor = rapid.SampledFrom(s.Nodes).Draw(t, "for").Owner()
 			if coin.Draw(t, "held") {
@@ -70,27 +70,27 @@ func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 		s.Schedules = append(s.Schedules, anySchedule(t, i, now))
 	}
 	if rarely.Draw(t, "another manager") {
-		s.RebootManagers = []fleet.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
+		s.RebootManagers = []clusterstate.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
 	}
 	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
-		s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v}})
+		s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v}})
 	}
 	addAnyChecks(t, &s, now)
 	return s
 }
 
 // addAnyChecks adds a report of preflight, mostly a current one, and webhooks.
-func addAnyChecks(t *rapid.T, s *fleet.Snapshot, now time.Time) {
+func addAnyChecks(t *rapid.T, s *clusterstate.Snapshot, now time.Time) {
 	if len(s.Nodes) == 0 || rarely.Draw(t, "unchecked") {
 		return
 	}
 	name := rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(s.Nodes).Draw(t, "node").Name })
 	for range rapid.IntRange(0, 2).Draw(t, "webhooks") {
 		nodes := rapid.SliceOfNDistinct(name, 1, min(3, len(s.Nodes)), rapid.ID[string]).Draw(t, "backends")
-		s.Webhooks = append(s.Webhooks, fleet.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
+		s.Webhooks = append(s.Webhooks, clusterstate.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
 	}
 	p := plan.Decide(*s, now)
-	s.Preflight = &fleet.Preflight{
+	s.Preflight = &clusterstate.Preflight{
 		Upgrade: *reference(usually(t, "checked upgrade", p.Upgrade, rapid.Just("other"))), Key: usually(t, "key", p.PreflightKey, rapid.Just("other")),
 		At: now.Add(-time.Duration(rapid.IntRange(0, 12).Draw(t, "age")) * time.Minute),
 	}
@@ -103,8 +103,8 @@ func addAnyChecks(t *rapid.T, s *fleet.Snapshot, now time.Time) {
 	}
 }
 
-func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
-	n := fleet.Node{
+func addAnyNode(t *rapid.T, s *clusterstate.Snapshot, i int, now time.Time) {
+	n := clusterstate.Node{
 		Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), BootID: "boot-1", OS: "linux", Architecture: "amd64",
 		Kubelet: usually(t, "kubelet", "v1.34.3", anyVersion), Ready: mostly.Draw(t, "ready"), Cordoned: rarely.Draw(t, "cordoned"),
 		ControlPlane: i < 3 && coin.Draw(t, "control plane"),
@@ -117,8 +117,8 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 		n.SlotAnnotation = rapid.SampledFrom([]string{"slot-0", "slot-1", "slot-7", "nonsense"}).Draw(t, "mark")
 	}
 	if n.ControlPlane && mostly.Draw(t, "has static pods") {
-		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: usually(t, "apiserver", "v1.34.4", anyVersion), Ready: true})
-		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: mostly.Draw(t, "etcd")})
+		s.APIServers = append(s.APIServers, clusterstate.StaticPod{Node: n.Name, Version: usually(t, "apiserver", "v1.34.4", anyVersion), Ready: true})
+		s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: n.Name, Ready: mostly.Draw(t, "etcd")})
 	}
 	s.Nodes = append(s.Nodes, n)
 	if rarely.Draw(t, "no agent") {
@@ -203,7 +203,7 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 }
 
 // addAnyRecord adds the record of an upgrade that has ended.
-func addAnyRecord(t *rapid.T, s *fleet.Snapshot, u v1alpha1.ClusterUpgrade) {
+func addAnyRecord(t *rapid.T, s *clusterstate.Snapshot, u v1alpha1.ClusterUpgrade) {
 	if u.Status.Outcome == "" {
 		return
 	}
@@ -242,8 +242,8 @@ func anySchedule(t *rapid.T, i int, now time.Time) v1alpha1.MaintenanceSchedule 
 }
 
 // copied returns a deep copy of s.
-func copied(s fleet.Snapshot) fleet.Snapshot {
-	s.Nodes = append([]fleet.Node(nil), s.Nodes...)
+func copied(s clusterstate.Snapshot) clusterstate.Snapshot {
+	s.Nodes = append([]clusterstate.Node(nil), s.Nodes...)
 	for i := range s.Nodes {
 		labels := map[string]string{}
 		for key, value := range s.Nodes[i].Labels {
@@ -272,12 +272,12 @@ func copied(s fleet.Snapshot) fleet.Snapshot {
 	for i := range s.Inventories {
 		s.Inventories[i] = *s.Inventories[i].DeepCopy()
 	}
-	s.Slots = append([]fleet.Slot(nil), s.Slots...)
-	s.APIServers = append([]fleet.StaticPod(nil), s.APIServers...)
-	s.Etcd = append([]fleet.StaticPod(nil), s.Etcd...)
-	s.Source.Offers = append([]fleet.Offer(nil), s.Source.Offers...)
-	s.RebootManagers = append([]fleet.RebootManager(nil), s.RebootManagers...)
-	s.Webhooks = append([]fleet.Webhook(nil), s.Webhooks...)
+	s.Slots = append([]clusterstate.Slot(nil), s.Slots...)
+	s.APIServers = append([]clusterstate.StaticPod(nil), s.APIServers...)
+	s.Etcd = append([]clusterstate.StaticPod(nil), s.Etcd...)
+	s.Source.Offers = append([]clusterstate.Offer(nil), s.Source.Offers...)
+	s.RebootManagers = append([]clusterstate.RebootManager(nil), s.RebootManagers...)
+	s.Webhooks = append([]clusterstate.Webhook(nil), s.Webhooks...)
 	if s.Preflight != nil {
 		report := *s.Preflight
 		report.Findings = append([]v1alpha1.Finding(nil), report.Findings...)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // addStatuses adds the statuses of upgrades, and the records of those that end now.
@@ -75,7 +75,7 @@ func (p *planner) finished(t *target, nodes v1alpha1.NodeCounts) bool {
 		nodes.Done == nodes.Total && p.cluster.unlooked(t) == nil && p.turns.turnsEnded(t)
 }
 
-func (p *planner) success(t *target) fleet.Hold {
+func (p *planner) success(t *target) clusterstate.Hold {
 	message := fmt.Sprintf("all %d nodes run %s", p.cluster.total, t.to)
 	if p.cluster.total == 1 {
 		message = fmt.Sprintf("the node runs %s", t.to)
@@ -86,12 +86,12 @@ func (p *planner) success(t *target) fleet.Hold {
 	case t.reboot:
 		message = "every node that needed a reboot has had one"
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}
 }
 
 // end sets the outcome of the upgrade in u, and adds its records and the version that late
 // nodes are brought to from now on, which never falls but by a Rollback.
-func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
+func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold clusterstate.Hold, out *Plan) {
 	u.Status.CompletionTime, u.Status.Outcome = wholeSecond(p.cluster.now), outcome
 	succeeded := metav1.ConditionFalse
 	if outcome == v1alpha1.OutcomeSucceeded {
@@ -108,7 +108,7 @@ func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Ou
 
 // queued returns why an upgrade that is not active waits: for people, for the active one, or,
 // while late nodes are upgraded, for what keeps it from its trigger, or for these nodes.
-func (p *planner) queued(t *target) fleet.Hold {
+func (p *planner) queued(t *target) clusterstate.Hold {
 	if hold := t.peopleHold(p.cluster.now); hold.Holds() {
 		return hold
 	}
@@ -120,9 +120,9 @@ func (p *planner) queued(t *target) fleet.Hold {
 			return hold
 		}
 		message := fmt.Sprintf("waits until nodes that joined late have %s", p.cluster.target.to)
-		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.cluster.target.Name)}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.cluster.target.Name)}
 }
 
 // updateEndedGenerations updates observedGeneration of ended upgrades whose spec was
@@ -143,7 +143,7 @@ func (p *planner) updateEndedGenerations(out *Plan) {
 
 // setConditions sets the conditions that kstatus reads. Reconciling and Stalled are
 // present only while they are True.
-func (p *planner) setConditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.ConditionStatus, hold fleet.Hold) {
+func (p *planner) setConditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.ConditionStatus, hold clusterstate.Hold) {
 	set := func(kind string, status metav1.ConditionStatus, wanted bool) {
 		if !wanted {
 			meta.RemoveStatusCondition(&u.Status.Conditions, kind)
@@ -164,7 +164,7 @@ func wholeSecond(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().T
 
 // summary returns what the whole upgrade waits for: what stops it, else which node is
 // being upgraded, else the hold of the first node that does not just wait for its turn.
-func (p *planner) summary() fleet.Hold {
+func (p *planner) summary() clusterstate.Hold {
 	switch {
 	case p.cluster.target.hold.Holds():
 		return p.cluster.target.hold
@@ -185,7 +185,7 @@ func (p *planner) summary() fleet.Hold {
 	case active >= 0 && p.survey.writeFailed != nil:
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
-		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.cluster.nodes[active].Name)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.cluster.nodes[active].Name)}
 	case p.turns.hooksLeft(p.cluster.target).Holds():
 		return p.turns.hooksLeft(p.cluster.target)
 	case blocked >= 0 && p.cluster.nodes[blocked].agentGone(p.cluster.now):
@@ -205,9 +205,9 @@ func (p *planner) summary() fleet.Hold {
 		return p.cluster.unlookedHold(n)
 	}
 	if !p.turns.turnsEnded(p.cluster.target) {
-		return fleet.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after a node are about to run"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after a node are about to run"}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.survey.notEveryAPIServer()}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.survey.notEveryAPIServer()}
 }
 
 // firsts returns the indices of the first node that is being upgraded, that is blocked,
@@ -250,14 +250,14 @@ func (p *planner) isMoreUrgent(i, than int) bool {
 
 // whyWaiting returns the hold of a waiting node as the whole upgrade's: it stays if an
 // image cannot be staged.
-func (p *planner) whyWaiting(hold fleet.Hold) fleet.Hold {
+func (p *planner) whyWaiting(hold clusterstate.Hold) clusterstate.Hold {
 	hold.Stays = hold.Reason == v1alpha1.ReasonNotStaged && p.survey.stageError != nil
 	return hold
 }
 
 // whyBlocked returns the hold of a blocked node as the whole upgrade's, with the node's
 // name if it concerns only that node.
-func (p *planner) whyBlocked(i int) fleet.Hold {
+func (p *planner) whyBlocked(i int) clusterstate.Hold {
 	hold := p.verdicts[i].hold
 	switch hold.Reason {
 	case p.cluster.held.Reason:
@@ -270,13 +270,13 @@ func (p *planner) whyBlocked(i int) fleet.Hold {
 		hold.Stays = true
 		return hold
 	}
-	return fleet.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.cluster.nodes[i].Name, hold.Message), Stays: true}
+	return clusterstate.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.cluster.nodes[i].Name, hold.Message), Stays: true}
 }
 
 // failure returns the hold of an upgrade in which the node failed.
-func failure(n *node) fleet.Hold {
+func failure(n *node) clusterstate.Hold {
 	message := fmt.Sprintf("node %s failed (%s): %s", n.Name, n.cause.Reason, n.cause.Message)
-	return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: true}
 }
 
 // maxNotes is the API's limit on the nodes that a status names.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -223,10 +223,10 @@ func (q queue) retryOf(t *target) *target {
 
 // failedForGood returns how t ends, if a node or a hook failed in it and another upgrade
 // retries it.
-func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet.Hold) {
+func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold clusterstate.Hold) {
 	next := p.queue.retryOf(t)
 	if next == nil || t.Status.TriggerTime == nil {
-		return "", fleet.Hold{}
+		return "", clusterstate.Hold{}
 	}
 	outcome = v1alpha1.OutcomeFailed
 	switch failed := p.survey.firstFailed; {
@@ -235,9 +235,9 @@ func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet
 			outcome = v1alpha1.OutcomeRolledBack
 		}
 	case p.turns.retried:
-		hold = fleet.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed"}
+		hold = clusterstate.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed"}
 	default:
-		return "", fleet.Hold{}
+		return "", clusterstate.Hold{}
 	}
 	hold.Message = fmt.Sprintf("%s; upgrade %s takes its place", hold.Message, next.Name)
 	return outcome, hold

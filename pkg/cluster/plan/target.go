@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -26,8 +26,8 @@ type target struct {
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
-	patchMethod              v1alpha1.Method // the strategy's for nodes for which the upgrade is a patch
-	hold                     fleet.Hold      // why it is not triggered yet
+	patchMethod              v1alpha1.Method   // the strategy's for nodes for which the upgrade is a patch
+	hold                     clusterstate.Hold // why it is not triggered yet
 	// takenBackBy is the Rollback that takes its version back. Nil: none does.
 	takenBackBy *v1alpha1.ClusterUpgrade
 	passed      []string          // for late nodes: the control planes for which workers do not wait
@@ -44,7 +44,7 @@ func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	var err error
 	if t.selector, err = readSelector(u.Spec.NodeSelector); err != nil {
 		t.selector = labels.Nothing()
-		t.hold = fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: "nodeSelector: " + err.Error(), Stays: true}
+		t.hold = clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: "nodeSelector: " + err.Error(), Stays: true}
 	}
 	t.resolve(r)
 	return t
@@ -119,7 +119,7 @@ func (t *target) methodAsked(n *node) v1alpha1.Method {
 
 // triggerFilters return why an upgrade cannot be triggered. Each relies on those before
 // it. notOffered comes after them, when the type is known.
-var triggerFilters = []func(*reading, *target) fleet.Hold{
+var triggerFilters = []func(*reading, *target) clusterstate.Hold{
 	noNode,
 	versionUnreadable,
 	apiServerStep,
@@ -155,7 +155,7 @@ func (t *target) trigger(r *reading) {
 	if t.hold = notOffered(r, t); t.hold.Holds() {
 		return
 	}
-	for _, filter := range []func(*reading, *target) fleet.Hold{tooNew, tooSoon} {
+	for _, filter := range []func(*reading, *target) clusterstate.Hold{tooNew, tooSoon} {
 		if t.hold = filter(r, t); t.hold.Holds() {
 			return
 		}
@@ -170,9 +170,9 @@ func (t *target) stalled() bool {
 	return t.Status.TriggerTime == nil && !t.forLateNodes && t.hold.NeedsPerson()
 }
 
-func noNode(r *reading, t *target) fleet.Hold {
+func noNode(r *reading, t *target) clusterstate.Hold {
 	if slices.ContainsFunc(r.nodes, t.concerns) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	fitting := "node that gets Kubernetes as a sysext image"
 	if t.reboot {
@@ -185,28 +185,28 @@ func noNode(r *reading, t *target) fleet.Hold {
 	case len(r.nodes) > 0 && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.managed }):
 		message = "the UpgradePolicy's nodeSelector matches no node"
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}
 }
 
-func versionUnreadable(_ *reading, t *target) fleet.Hold {
+func versionUnreadable(_ *reading, t *target) clusterstate.Hold {
 	if _, err := version.Parse(t.Spec.Version); err != nil && !t.reboot {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: err.Error(), Stays: true}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: err.Error(), Stays: true}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
-func kubeletUnreadable(r *reading, t *target) fleet.Hold {
+func kubeletUnreadable(r *reading, t *target) clusterstate.Hold {
 	for _, n := range r.nodes {
 		if err := n.runs.problem; err != nil && !t.reboot && t.concerns(n) {
-			return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
-func notOffered(r *reading, t *target) fleet.Hold {
+func notOffered(r *reading, t *target) clusterstate.Hold {
 	if t.reboot {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	offered := t.images(r)
 	for _, architecture := range t.architectures(r) {
@@ -218,28 +218,28 @@ func notOffered(r *reading, t *target) fleet.Hold {
 		}
 		if t.back {
 			message := fmt.Sprintf("the source does not offer %s for %s, and no upgrade of this cluster has recorded its digest: publish the image again", t.to, architecture)
-			return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
 		}
 		message := fmt.Sprintf("the source offers no image of %s for %s", t.to, architecture)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // tooNew holds an automatic upgrade whose images were replaced after it was created: their age
 // belongs to their digests.
-func tooNew(r *reading, t *target) fleet.Hold {
+func tooNew(r *reading, t *target) clusterstate.Hold {
 	wanted := r.automaticSpec(v1alpha1.TypePatch)
 	if t.reboot || !t.isByCoordinator() || wanted == nil {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
-	minAge := fleet.Seconds(wanted.MinAgeSeconds)
+	minAge := clusterstate.Seconds(wanted.MinAgeSeconds)
 	old := r.oldEnough(t.to, minAge)
 	if old != nil && !r.now.Before(*old) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := fmt.Sprintf("an image of %s has changed since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)", t.to, *wanted.MinAgeSeconds)
-	return fleet.Hold{Reason: v1alpha1.ReasonImageTooNew, Message: message, Until: old}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonImageTooNew, Message: message, Until: old}
 }
 
 // architectures returns those of the nodes that still need an image.
@@ -268,12 +268,12 @@ func (t *target) images(r *reading) []v1alpha1.Image {
 }
 
 // apiServerStep holds an upgrade that kubeadm cannot do with the apiservers' versions.
-func apiServerStep(r *reading, t *target) fleet.Hold {
+func apiServerStep(r *reading, t *target) clusterstate.Hold {
 	if t.kubeletsOnly() {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	if len(r.snapshot.APIServers) == 0 {
-		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no kube-apiserver pod was found in kube-system: their versions are not known"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: "no kube-apiserver pod was found in kube-system: their versions are not known"}
 	}
 	for _, pod := range r.ownAPIServers(t) {
 		v, err := version.Parse(pod.Version)
@@ -284,7 +284,7 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 			return skew(pod, err)
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // leavesNewer reports whether the upgrade leaves a newer apiserver as it is: Cluster API may bring workers to
@@ -295,9 +295,9 @@ func (t *target) leavesNewer(apiServer version.Version) bool {
 
 // apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an
 // apiserver on a node that it skips.
-func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
+func apiServerLeftBehind(r *reading, t *target) clusterstate.Hold {
 	if t.kubeletsOnly() {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	_, others := r.divideAPIServers(t)
 	for _, pod := range others {
@@ -309,11 +309,11 @@ func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
 			return skew(pod, err)
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
-func skew(pod fleet.StaticPod, err error) fleet.Hold {
-	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
+func skew(pod clusterstate.StaticPod, err error) clusterstate.Hold {
+	return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
 }
 
 // derive returns the upgrade's type and the oldest version that it upgrades from. A
@@ -329,7 +329,7 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	}
 	kind = v1alpha1.TypePatch
 	oldest := version.Version{}
-	otherMinor := func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }
+	otherMinor := func(pod clusterstate.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }
 	servers := r.ownAPIServers(t)
 	sameMinor := slices.DeleteFunc(r.onControlPlanes(servers), otherMinor)
 	automatic := t.isByCoordinator() && t.Spec.Type == v1alpha1.TypePatch && len(sameMinor) > 0
@@ -356,7 +356,7 @@ func (t *target) isByCoordinator() bool {
 
 // typeForbidden holds an upgrade whose type differs from its spec's, or whose method is
 // not for its type.
-func typeForbidden(r *reading, t *target) fleet.Hold {
+func typeForbidden(r *reading, t *target) clusterstate.Hold {
 	var message string
 	switch kind, from := t.derive(r); {
 	case t.Spec.Type != "" && t.Spec.Type != kind:
@@ -364,7 +364,7 @@ func typeForbidden(r *reading, t *target) fleet.Hold {
 	case t.Spec.Strategy.Method == v1alpha1.MethodRestart && kind == v1alpha1.TypeMinor:
 		message = fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot or SoftReboot", from, t.to, kind)
 	default:
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
 }

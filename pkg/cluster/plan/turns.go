@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // turns are the turns of nodes and upgrades at one instant. They are a value: the cluster has them as they were
@@ -13,14 +13,14 @@ type turns struct {
 	reading *reading
 	target  *target // the upgrade that nodes are planned for; nil: there is none
 	list    []*v1alpha1.HookTurn
-	last    int64                              // the ID of the turn that began last
-	newest  map[fleet.Owner]*v1alpha1.HookTurn // of each node
-	retried bool                               // a person has retried a failed hook now
+	last    int64                                     // the ID of the turn that began last
+	newest  map[clusterstate.Owner]*v1alpha1.HookTurn // of each node
+	retried bool                                      // a person has retried a failed hook now
 }
 
 // newTurns returns the turns of the policy's status, with what has come of their Jobs.
 func newTurns(r *reading, target *target) turns {
-	all := turns{reading: r, target: target, newest: map[fleet.Owner]*v1alpha1.HookTurn{}}
+	all := turns{reading: r, target: target, newest: map[clusterstate.Owner]*v1alpha1.HookTurn{}}
 	if r.snapshot.Policy == nil {
 		return all
 	}
@@ -42,7 +42,7 @@ func newTurns(r *reading, target *target) turns {
 // copied returns a copy that shares no turn with all.
 func (all turns) copied() turns {
 	own := all
-	own.list, own.newest = nil, map[fleet.Owner]*v1alpha1.HookTurn{}
+	own.list, own.newest = nil, map[clusterstate.Owner]*v1alpha1.HookTurn{}
 	for _, t := range all.list {
 		own.add(t.DeepCopy())
 	}
@@ -52,7 +52,7 @@ func (all turns) copied() turns {
 func (all *turns) add(t *v1alpha1.HookTurn) {
 	all.list = append(all.list, t)
 	if t.Node != "" {
-		all.newest[fleet.Owner{Node: t.Node, UID: t.NodeUID}] = t
+		all.newest[clusterstate.Owner{Node: t.Node, UID: t.NodeUID}] = t
 	}
 }
 
@@ -181,7 +181,7 @@ func (r *reading) upgradeOutcome(t *v1alpha1.HookTurn) v1alpha1.HookOutcome {
 
 // hooksLeft returns the hold of an upgrade whose nodes have hooks that run, or that are to run. Without an
 // upgrade: of any.
-func (all turns) hooksLeft(target *target) fleet.Hold {
+func (all turns) hooksLeft(target *target) clusterstate.Hold {
 	for _, t := range all.list {
 		if t.Node == "" || target != nil && !target.isFor(&t.Upgrade) {
 			continue
@@ -190,7 +190,7 @@ func (all turns) hooksLeft(target *target) fleet.Hold {
 			return runningHold(t, next, all.reading.now)
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // turnsEnded reports whether every node's turn of the upgrade has ended, and no failed hook holds

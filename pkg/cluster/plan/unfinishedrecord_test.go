@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestRecordSoFar checks that the record so far is the one that is written when the upgrade
@@ -42,8 +42,8 @@ func TestUsualDurations(t *testing.T) {
 		}
 		return r
 	}
-	s := fleet.Snapshot{
-		Nodes: []fleet.Node{{Name: "cp-1", ControlPlane: true}, {Name: "w-1"}, {Name: "w-2"}, {Name: "w-3"}},
+	s := clusterstate.Snapshot{
+		Nodes: []clusterstate.Node{{Name: "cp-1", ControlPlane: true}, {Name: "w-1"}, {Name: "w-2"}, {Name: "w-3"}},
 		Records: []v1alpha1.UpgradeRecord{
 			record("before", at.Add(-time.Hour), v1alpha1.OutcomeSucceeded, 100),
 			record("failed", at.Add(-time.Hour), v1alpha1.OutcomeFailed, 700),

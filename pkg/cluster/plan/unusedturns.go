@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // A hook before a node may close a gate that the node asks, and the hook after it open that again: a turn after
@@ -20,7 +20,7 @@ const (
 )
 
 // endUnused notes in a turn that ends whether its node was kept from beginning by a gate after hooks had run.
-func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold fleet.Hold) {
+func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold clusterstate.Hold) {
 	last, times, generation := t.Gate, t.Unused, a.cluster.reading.snapshot.Policy.Generation
 	if t.PolicyGeneration != generation {
 		last = ""
@@ -56,7 +56,7 @@ func (a *allocation) countUnused(t *v1alpha1.HookTurn, n *node) {
 func (all turns) unused() (list []*v1alpha1.HookTurn) {
 	for _, t := range slices.Backward(all.list) {
 		ended := t.Unused > 0 && !isOpen(t)
-		if ended && all.newest[fleet.Owner{Node: t.Node, UID: t.NodeUID}] == t && all.reading.upgradeOutcome(t) == "" && len(list) < maxUnusedTurns {
+		if ended && all.newest[clusterstate.Owner{Node: t.Node, UID: t.NodeUID}] == t && all.reading.upgradeOutcome(t) == "" && len(list) < maxUnusedTurns {
 			list = append(list, t)
 		}
 	}
@@ -65,10 +65,10 @@ func (all turns) unused() (list []*v1alpha1.HookTurn) {
 
 // closedByHook holds a node whose turns have ended unused for the same gate again and again, until the policy is
 // changed or the node does not ask that gate any more.
-func (s *survey) closedByHook(n *node) fleet.Hold {
+func (s *survey) closedByHook(n *node) clusterstate.Hold {
 	t, policy := s.cluster.turns.newest[n.Owner()], s.cluster.reading.snapshot.Policy
 	if t == nil || t.Unused < maxUnused || isOpen(t) || !s.cluster.target.isFor(&t.Upgrade) || t.PolicyGeneration != policy.Generation {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	var names []string
 	for _, run := range t.Hooks {
@@ -78,9 +78,9 @@ func (s *survey) closedByHook(n *node) fleet.Hold {
 	}
 	asked := slices.ContainsFunc(s.cluster.gates, func(g v1alpha1.Gate) bool { return g.Name == t.Gate && s.asks(n, &g) })
 	if !asked || len(names) == 0 {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	message := fmt.Sprintf("gate %s has kept the node from beginning %d times in a row after hook %s had run: if the hook closes the gate, have the gate ask for nothing that the hook changes, in the UpgradePolicy; or ignore the gate: `kubectl edit clusterupgrade %s`, spec.ignoreGates",
 		t.Gate, t.Unused, strings.Join(names, ", "), s.cluster.target.Name)
-	return fleet.Hold{Reason: v1alpha1.ReasonExternalGateClosed, Message: message, Stays: true}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateClosed, Message: message, Stays: true}
 }

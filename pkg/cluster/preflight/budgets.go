@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // budgetsNamed is how many PodDisruptionBudgets get a finding of their own.
@@ -123,7 +123,7 @@ func (c *checker) addNamed(found []v1alpha1.Finding, format string) {
 // drainOrder is how the pods of a node are evicted.
 type drainOrder struct {
 	v1alpha1.Drain
-	rules fleet.DrainRules
+	rules clusterstate.DrainRules
 }
 
 // nodeGroup is a group of the strategy whose drain may be its own.
@@ -144,7 +144,7 @@ func drainOrders(s v1alpha1.Strategy) (drainOrder, []nodeGroup) {
 func newDrainOrder(p v1alpha1.Pace) drainOrder {
 	// The API server refuses a rule whose selector is wrong. Without any rule, the
 	// findings are about too many pods rather than too few.
-	rules, _ := fleet.CompileDrainRules(p.Drain.Rules)
+	rules, _ := clusterstate.CompileDrainRules(p.Drain.Rules)
 	return drainOrder{p.Drain, rules}
 }
 

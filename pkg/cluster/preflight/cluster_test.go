@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 var now = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
@@ -26,7 +26,7 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 			Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4"},
 		},
 		Offered:       []string{"amd64", "arm64"},
-		KubeletConfig: &preflight.KubeletConfig{KubeletConfig: fleet.KubeletConfig{Fields: []string{"cgroupDriver"}}},
+		KubeletConfig: &preflight.KubeletConfig{KubeletConfig: clusterstate.KubeletConfig{Fields: []string{"cgroupDriver"}}},
 	}
 	for i := range controlPlanes {
 		name := fmt.Sprintf("cp-%d", i+1)

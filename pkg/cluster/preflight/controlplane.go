@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -67,11 +67,11 @@ func (c *checker) findStaticPods() {
 		pod := &c.SystemPods[i]
 		component := pod.Labels[componentLabel]
 		known := component == etcdServer || slices.Contains(components, component)
-		if static := mirror(pod) || known && fleet.IsStaticPod(pod); !static {
+		if static := mirror(pod) || known && clusterstate.IsStaticPod(pod); !static {
 			continue
 		}
 		p := staticPod{Pod: pod, node: pod.Spec.NodeName, component: component}
-		p.version, p.versionError = version.Parse(fleet.StaticPodVersion(pod))
+		p.version, p.versionError = version.Parse(clusterstate.StaticPodVersion(pod))
 		c.static = append(c.static, p)
 	}
 	slices.SortFunc(c.static, func(a, b staticPod) int { return cmp.Compare(a.Name, b.Name) })
@@ -116,7 +116,7 @@ func (c *checker) checkControlPlane() {
 		}
 	}
 	for _, pod := range c.static {
-		if ours[pod.node] && !fleet.PodReady(pod.Pod) {
+		if ours[pod.node] && !clusterstate.PodReady(pod.Pod) {
 			c.add(v1alpha1.Finding{ID: "control-plane-pod", Object: pod.object(), Message: fmt.Sprintf("Static pod %s on %s is not Ready.", pod.Name, pod.node)})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -129,7 +129,7 @@ func lessHealthy(a, b v1alpha1.EtcdMember) v1alpha1.EtcdMember {
 }
 
 func (c *checker) checkQuorum(voters, healthy int) {
-	majority := fleet.Majority(voters)
+	majority := clusterstate.Majority(voters)
 	switch {
 	case voters == 0:
 	case voters == 1:

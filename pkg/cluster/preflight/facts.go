@@ -11,7 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Facts are the whole input of the checks.
@@ -46,7 +46,7 @@ type Facts struct {
 
 	Workloads Workloads
 	// RebootManagers are other programs that may reboot nodes.
-	RebootManagers []fleet.RebootManager
+	RebootManagers []clusterstate.RebootManager
 
 	// GateRights are rights that the coordinator lacks for the policy's gates.
 	GateRights []Lack
@@ -133,7 +133,7 @@ func (c *checker) checkFacts() {
 		case !n.controlPlane:
 			silent[agents.state(n.name)] = append(silent[agents.state(n.name)], n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, fleet.FormatTime(n.facts.GatheredTime.Time), agents.detail(n.name))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, clusterstate.FormatTime(n.facts.GatheredTime.Time), agents.detail(n.name))})
 		default:
 			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported%s.", n.name, agents.detail(n.name))})
 		}
@@ -207,7 +207,7 @@ func (a agents) detail(node string) string {
 		return a.state(node)
 	}
 	if since := a[node].ReadyChanged; !since.IsZero() {
-		return fmt.Sprintf(" (pod %s has not been Ready since %s)", a[node].Name, fleet.FormatTime(since))
+		return fmt.Sprintf(" (pod %s has not been Ready since %s)", a[node].Name, clusterstate.FormatTime(since))
 	}
 	return fmt.Sprintf(" (pod %s is not Ready)", a[node].Name)
 }

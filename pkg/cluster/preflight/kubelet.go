@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // KubeletConfig is the configuration of the cluster's kubelets: the ConfigMap
 // kube-system/kubelet-config.
 type KubeletConfig struct {
-	fleet.KubeletConfig
+	clusterstate.KubeletConfig
 	// Problem is why it could not be read. Empty: it was read.
 	Problem string
 }
@@ -28,7 +28,7 @@ const (
 	nodeConfigAdvice    = "on that node: in the files of --config-dir, in kubeadm's patches, or in /var/lib/kubelet/config.yaml where kubeadm has upgraded the node already"
 )
 
-var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: fleet.KubeletConfigMapNamespace, Name: fleet.KubeletConfigMapName}
+var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: clusterstate.KubeletConfigMapNamespace, Name: clusterstate.KubeletConfigMapName}
 
 // rewritten reports whether kubeadm will overwrite the node's configuration with the
 // cluster's, and the cluster's is known.
@@ -90,7 +90,7 @@ func (c *checker) checkKubeletConfigMap() {
 		if gone := c.gone(removedFields, c.KubeletConfig.Fields, n.kubelet); gone != nil {
 			fields, fieldNodes = append(fields, gone...), append(fieldNodes, n)
 		}
-		if gone := c.goneGates(after(c.KubeletConfig.Fields, fleet.FeatureGatePrefix), n.kubelet); gone != nil {
+		if gone := c.goneGates(after(c.KubeletConfig.Fields, clusterstate.FeatureGatePrefix), n.kubelet); gone != nil {
 			gates, gateNodes = append(gates, gone...), append(gateNodes, n)
 		}
 	}
@@ -126,7 +126,7 @@ func (c *checker) checkKubeletFiles(n *node) {
 	if fields := c.gone(removedFields, c.ownFields(n), n.kubelet); fields != nil {
 		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()), Advice: "Remove the field " + nodeConfigAdvice + "."})
 	}
-	if gates := c.goneGates(after(c.ownFields(n), fleet.FeatureGatePrefix), n.kubelet); gates != nil {
+	if gates := c.goneGates(after(c.ownFields(n), clusterstate.FeatureGatePrefix), n.kubelet); gates != nil {
 		c.onNode(n, v1alpha1.Finding{
 			ID:      "feature-gate",
 			Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -49,7 +49,7 @@ func (c *checker) sortNodes() {
 		if own := inventories[n.name]; own != nil && own.OwnedBy(n.UID) {
 			n.facts = &own.NodeFacts
 		}
-		n.controlPlane = n.facts.OnControlPlane(fleet.HasControlPlaneLabel(n.Labels))
+		n.controlPlane = n.facts.OnControlPlane(clusterstate.HasControlPlaneLabel(n.Labels))
 		c.all = append(c.all, n)
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -161,14 +161,14 @@ func (c *checker) rebootInsteadOfSoft() map[string][]*node {
 	nodes := map[string][]*node{}
 	for _, n := range c.nodes {
 		next := n.status.Versions.NextBoot
-		h := fleet.MethodHost{
+		h := clusterstate.MethodHost{
 			RebootRequired: n.status.Reboot.Required && (next == "" || next == n.status.Versions.Kubelet),
 			RebootReason:   n.status.Reboot.Reason,
 		}
 		if n.facts != nil {
 			h.SoftRebootProblem = n.facts.SoftRebootProblem
 		}
-		_, why := fleet.MethodOf(c.strategy.Method, v1alpha1.TypePatch, n.kubelet.String(), c.to.String(), h)
+		_, why := clusterstate.MethodOf(c.strategy.Method, v1alpha1.TypePatch, n.kubelet.String(), c.to.String(), h)
 		if n.moves && why != "" {
 			nodes[why] = append(nodes[why], n)
 		}
@@ -177,7 +177,7 @@ func (c *checker) rebootInsteadOfSoft() map[string][]*node {
 }
 
 // rebootsManaged reports whether the program runs on a managed node, or may do so.
-func (c *checker) rebootsManaged(m fleet.RebootManager) bool {
+func (c *checker) rebootsManaged(m clusterstate.RebootManager) bool {
 	var runs []string
 	for _, pod := range c.Workloads.Pods {
 		if pod.Owner == "DaemonSet/"+m.DaemonSet && pod.Node != "" {
@@ -197,7 +197,7 @@ func (c *checker) anyManaged(names []string) bool {
 
 // checkManager blocks while the program may reboot a managed node now, and warns if it may
 // do so later.
-func (c *checker) checkManager(m fleet.RebootManager) {
+func (c *checker) checkManager(m clusterstate.RebootManager) {
 	if m.Active = m.Active && c.anyManaged(m.Nodes); !m.Active && !c.rebootsManaged(m) {
 		return
 	}

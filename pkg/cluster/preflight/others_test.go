@@ -3,28 +3,28 @@ package preflight_test
 import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func otherScenes() []scene {
-	manager := func(m fleet.RebootManager) func(*preflight.Facts) {
-		return func(f *preflight.Facts) { f.RebootManagers = []fleet.RebootManager{m} }
+	manager := func(m clusterstate.RebootManager) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { f.RebootManagers = []clusterstate.RebootManager{m} }
 	}
 	locksmithd := func(state string) func(*preflight.Facts) {
 		return func(f *preflight.Facts) { facts(f, "worker-1").Locksmithd = state }
 	}
 	return []scene{
-		{check: "kured", name: "it is there", alter: manager(fleet.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
+		{check: "kured", name: "it is there", alter: manager(clusterstate.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
 		{check: "kured", name: "there is none"},
-		{check: "kured-lock", name: "held", alter: manager(fleet.RebootManager{
+		{check: "kured-lock", name: "held", alter: manager(clusterstate.RebootManager{
 			Name: "kured", Active: true, Message: "kured holds its lock for node worker-1 (annotation weave.works/kured-node-lock of DaemonSet kube-system/kured); remove kured",
 		}), want: []string{"Block kured-lock RebootManager/kured"}},
-		{check: "kured-lock", name: "free", alter: manager(fleet.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
-		{check: "fluo", name: "it runs", alter: manager(fleet.RebootManager{Name: "FLUO", Active: true, Message: "FLUO may reboot node worker-1"}),
+		{check: "kured-lock", name: "free", alter: manager(clusterstate.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
+		{check: "fluo", name: "it runs", alter: manager(clusterstate.RebootManager{Name: "FLUO", Active: true, Message: "FLUO may reboot node worker-1"}),
 			want: []string{"Block fluo RebootManager/FLUO"}},
-		{check: "fluo", name: "it is paused", alter: manager(fleet.RebootManager{Name: "FLUO"}), want: []string{"Warn fluo RebootManager/FLUO"}},
+		{check: "fluo", name: "it is paused", alter: manager(clusterstate.RebootManager{Name: "FLUO"}), want: []string{"Warn fluo RebootManager/FLUO"}},
 		{check: "fluo", name: "there is none"},
-		{check: "reboot-manager", name: "a third one", alter: manager(fleet.RebootManager{Name: "rebooter", Active: true, Message: "the rebooter runs"}),
+		{check: "reboot-manager", name: "a third one", alter: manager(clusterstate.RebootManager{Name: "rebooter", Active: true, Message: "the rebooter runs"}),
 			want: []string{"Block reboot-manager RebootManager/rebooter"}},
 		{check: "reboot-manager", name: "there is none"},
 		{check: "gate-rights", name: "one is missing", alter: func(f *preflight.Facts) {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Pod is what checks need of a pod. A large cluster has tens of thousands, which are all in memory
@@ -42,8 +42,8 @@ func NewPod(p *corev1.Pod) Pod {
 		Mirror:                 mirror(p),
 		Pending:                p.Status.Phase == corev1.PodPending,
 		Ended:                  p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
-		Ready:                  fleet.PodReady(p),
-		ToleratesUnschedulable: fleet.ToleratesUnschedulable(p.Spec.Tolerations),
+		Ready:                  clusterstate.PodReady(p),
+		ToleratesUnschedulable: clusterstate.ToleratesUnschedulable(p.Spec.Tolerations),
 		GracePeriodSeconds:     ptr.Deref(p.Spec.TerminationGracePeriodSeconds, 0),
 		EmptyDir:               slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil }),
 		LivenessProbe:          anyContainer(p, func(c corev1.Container) bool { return c.LivenessProbe != nil }),

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -62,7 +62,7 @@ func (c *checker) checkReplaced() {
 	for _, image := range c.Replaced {
 		c.add(v1alpha1.Finding{
 			ID:      "image-replaced",
-			Message: fmt.Sprintf("Since %s the source has another image of %s for %s, %s.", fleet.FormatTime(image.FirstSeenTime.Time), c.Upgrade.Spec.Version, image.Architecture, image.Digest),
+			Message: fmt.Sprintf("Since %s the source has another image of %s for %s, %s.", clusterstate.FormatTime(image.FirstSeenTime.Time), c.Upgrade.Spec.Version, image.Architecture, image.Digest),
 		})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // LastBackend is the id of the check that a node does not have the last ready
@@ -32,11 +32,11 @@ var webhookChecks = []Entry{
 // Webhooks returns the webhooks whose failurePolicy is Fail, which is the default,
 // and whose backend is a Service, sorted. Of those with the same Service it returns
 // the first.
-func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []fleet.Webhook {
+func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []clusterstate.Webhook {
 	list := required(validating, mutating)
 	nodes := readyNodes(backends)
 	seen := map[string]bool{}
-	list = slices.DeleteFunc(list, func(w fleet.Webhook) bool {
+	list = slices.DeleteFunc(list, func(w clusterstate.Webhook) bool {
 		twice := seen[serviceOf(w)]
 		seen[serviceOf(w)] = true
 		return twice
@@ -48,16 +48,16 @@ func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguratio
 }
 
 // service returns the namespace and name of the webhook's Service.
-func serviceOf(w fleet.Webhook) string { return w.Namespace + "/" + w.Service }
+func serviceOf(w clusterstate.Webhook) string { return w.Namespace + "/" + w.Service }
 
 // lastOn reports whether the webhook has backends on that node and nowhere else.
-func lastOn(w fleet.Webhook, node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
+func lastOn(w clusterstate.Webhook, node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
 
-func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []fleet.Webhook {
-	var list []fleet.Webhook
+func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []clusterstate.Webhook {
+	var list []clusterstate.Webhook
 	note := func(kind, configuration, name string, policy *admissionregistrationv1.FailurePolicyType, client admissionregistrationv1.WebhookClientConfig) {
 		if (policy == nil || *policy == admissionregistrationv1.Fail) && client.Service != nil {
-			list = append(list, fleet.Webhook{Kind: kind, Configuration: configuration, Name: name, Namespace: client.Service.Namespace, Service: client.Service.Name})
+			list = append(list, clusterstate.Webhook{Kind: kind, Configuration: configuration, Name: name, Namespace: client.Service.Namespace, Service: client.Service.Name})
 		}
 	}
 	for _, c := range validating {
@@ -70,7 +70,7 @@ func required(validating []admissionregistrationv1.ValidatingWebhookConfiguratio
 			note("MutatingWebhookConfiguration", c.Name, w.Name, w.FailurePolicy, w.ClientConfig)
 		}
 	}
-	slices.SortFunc(list, func(a, b fleet.Webhook) int {
+	slices.SortFunc(list, func(a, b clusterstate.Webhook) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Configuration, b.Configuration), cmp.Compare(a.Name, b.Name))
 	})
 	return list

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 const (
@@ -37,7 +37,7 @@ type Keeper struct {
 
 	mutex sync.Mutex
 	work  []Work
-	known func(fleet.Owner) bool
+	known func(clusterstate.Owner) bool
 	kept  []*kept
 }
 
@@ -47,9 +47,9 @@ type kept struct {
 	silence v1alpha1.Silence
 	retired bool // the policy does not have it any more: what it holds is ended
 
-	held   map[fleet.Owner]posted
-	began  map[fleet.Owner]time.Time // since when a node is seen at work
-	listed bool                      // the silences of the leader before are known
+	held   map[clusterstate.Owner]posted
+	began  map[clusterstate.Owner]time.Time // since when a node is seen at work
+	listed bool                             // the silences of the leader before are known
 
 	answered bool // since this replica leads
 	failures int  // in a row
@@ -88,7 +88,7 @@ func NewKeeper(client func(context.Context, v1alpha1.Silence) (*http.Client, err
 
 // Update sets the policy's silences and the nodes at work. known reports whether a node is of this
 // cluster: a silence for it that the leader before has left is ended.
-func (k *Keeper) Update(silences []v1alpha1.Silence, work []Work, known func(fleet.Owner) bool) {
+func (k *Keeper) Update(silences []v1alpha1.Silence, work []Work, known func(clusterstate.Owner) bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.work, k.known = work, known
@@ -97,7 +97,7 @@ func (k *Keeper) Update(silences []v1alpha1.Silence, work []Work, known func(fle
 	}
 	for _, s := range silences {
 		if !slices.ContainsFunc(k.kept, func(one *kept) bool { return reflect.DeepEqual(s, one.silence) }) {
-			k.kept = append(k.kept, &kept{silence: s, held: map[fleet.Owner]posted{}, began: map[fleet.Owner]time.Time{}})
+			k.kept = append(k.kept, &kept{silence: s, held: map[clusterstate.Owner]posted{}, began: map[clusterstate.Owner]time.Time{}})
 		}
 	}
 	select {
@@ -174,7 +174,7 @@ func (one *kept) dueIn(now time.Time) time.Duration {
 }
 
 // keep does what is due for one silence of the policy.
-func (k *Keeper) keep(ctx context.Context, one *kept, work []Work, known func(fleet.Owner) bool) {
+func (k *Keeper) keep(ctx context.Context, one *kept, work []Work, known func(clusterstate.Owner) bool) {
 	now := time.Now()
 	k.mutex.Lock()
 	retired := one.retired

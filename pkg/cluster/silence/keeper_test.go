@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/silence"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // alertmanager answers as a real one, which test/monitoring calls.
@@ -176,7 +176,7 @@ func (s *story) lead() {
 
 // work sets who is at work from now on.
 func (s *story) work(work ...silence.Work) {
-	s.Update(nodes, work, func(o fleet.Owner) bool { return o == w1 })
+	s.Update(nodes, work, func(o clusterstate.Owner) bool { return o == w1 })
 	s.pass(100 * time.Millisecond)
 }
 
@@ -316,10 +316,10 @@ func TestPolicyChanges(t *testing.T) {
 		s.work(work...)
 		other := []v1alpha1.Silence{nodes[0]}
 		other[0].Matchers = other[0].Matchers[:1]
-		s.Update(other, work, func(fleet.Owner) bool { return true })
+		s.Update(other, work, func(clusterstate.Owner) bool { return true })
 		s.pass(time.Second)
 		s.want("id-2")
-		s.Update(nil, work, func(fleet.Owner) bool { return true })
+		s.Update(nil, work, func(clusterstate.Owner) bool { return true })
 		s.pass(time.Second)
 		s.want("")
 	})
@@ -357,7 +357,7 @@ func TestTroubles(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); k.Run(ctx) }()
-		k.Update(nodes, nil, func(fleet.Owner) bool { return true })
+		k.Update(nodes, nil, func(clusterstate.Owner) bool { return true })
 		time.Sleep(time.Second)
 		synctest.Wait()
 		troubles, allTried := k.Troubles()

@@ -8,21 +8,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // todo is what is due for one silence of the policy.
 type todo struct {
-	end []fleet.Owner
+	end []clusterstate.Owner
 	set []posted // those without an id are new
-	of  []fleet.Owner
+	of  []clusterstate.Owner
 }
 
 func (t todo) empty() bool { return len(t.end)+len(t.set) == 0 }
 
 // plan returns what is due now. It notes since when each node is at work.
 func (one *kept) plan(work []Work, retired bool, now time.Time) (t todo) {
-	atWork := map[fleet.Owner]bool{}
+	atWork := map[clusterstate.Owner]bool{}
 	for _, w := range work {
 		atWork[w.Owner] = true
 		began, seen := one.began[w.Owner]
@@ -58,8 +58,8 @@ func (one *kept) plan(work []Work, retired bool, now time.Time) (t todo) {
 			t.end = append(t.end, owner)
 		}
 	}
-	maps.DeleteFunc(one.began, func(owner fleet.Owner, _ time.Time) bool { return !atWork[owner] })
-	slices.SortFunc(t.end, func(a, b fleet.Owner) int { return cmp.Compare(a.Node, b.Node) })
+	maps.DeleteFunc(one.began, func(owner clusterstate.Owner, _ time.Time) bool { return !atWork[owner] })
+	slices.SortFunc(t.end, func(a, b clusterstate.Owner) int { return cmp.Compare(a.Node, b.Node) })
 	return t
 }
 
@@ -91,9 +91,9 @@ func (one *kept) carryOut(ctx context.Context, server alertmanager, t todo, now 
 
 // adopt takes over the silences that the leader before has left, and ends those of nodes that are
 // not at work. Other clusters may use the same Alertmanager: their nodes have other UIDs.
-func (one *kept) adopt(ctx context.Context, server alertmanager, work []Work, known func(fleet.Owner) bool) error {
+func (one *kept) adopt(ctx context.Context, server alertmanager, work []Work, known func(clusterstate.Owner) bool) error {
 	err := server.list(ctx, func(p posted) {
-		var owner fleet.Owner
+		var owner clusterstate.Owner
 		if _, err := fmt.Sscanf(p.Comment, "kubectl-upgrade upgrades node %s (UID %s", &owner.Node, &owner.UID); err != nil || len(owner.UID) == 0 {
 			return
 		}

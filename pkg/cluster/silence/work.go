@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Work is a node at work.
 type Work struct {
-	Owner fleet.Owner
+	Owner clusterstate.Owner
 	// Began is when it began, as its agent says, and Bound for how long its alerts are silenced in all.
 	Began time.Time
 	Bound time.Duration
@@ -20,8 +20,8 @@ type Work struct {
 const unknownBound = time.Hour
 
 // AtWork returns the nodes that hold a slot and are being upgraded. One that failed is not at work.
-func AtWork(s fleet.Snapshot) []Work {
-	holders := make(map[fleet.Owner]bool, len(s.Slots))
+func AtWork(s clusterstate.Snapshot) []Work {
+	holders := make(map[clusterstate.Owner]bool, len(s.Slots))
 	for _, slot := range s.Slots {
 		holders[slot.Holder] = true
 	}
@@ -44,7 +44,7 @@ func AtWork(s fleet.Snapshot) []Work {
 	return list
 }
 
-func newWork(n *fleet.Node, u *v1alpha1.NodeUpgrade) Work {
+func newWork(n *clusterstate.Node, u *v1alpha1.NodeUpgrade) Work {
 	w := Work{Owner: n.Owner(), Bound: unknownBound}
 	if expected := u.Spec.ExpectedSeconds; expected != nil {
 		w.Bound = 2*time.Duration(*expected)*time.Second + 5*time.Minute
@@ -61,6 +61,6 @@ func newWork(n *fleet.Node, u *v1alpha1.NodeUpgrade) Work {
 }
 
 // comment returns what a silence says. A leader knows the silences of the leader before by it.
-func comment(node fleet.Owner) string {
+func comment(node clusterstate.Owner) string {
 	return fmt.Sprintf("kubectl-upgrade upgrades node %s (UID %s)", node.Node, node.UID)
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestAgents checks that a Node whose agent's pod is not Ready, or missing, says so and since
@@ -42,7 +42,7 @@ func TestAgents(t *testing.T) {
 		"replaced, first Ready":  {daemonSet, []*corev1.Pod{pod(corev1.ConditionTrue, ""), pod(corev1.ConditionFalse, "")}, ""},
 		"replaced, second Ready": {daemonSet, []*corev1.Pod{pod(corev1.ConditionFalse, ""), pod(corev1.ConditionTrue, "")}, ""},
 	} {
-		s := fleet.Snapshot{Nodes: []fleet.Node{Node(node)}}
+		s := clusterstate.Snapshot{Nodes: []clusterstate.Node{Node(node)}}
 		addAgents(&s, test.daemonSets, []*corev1.Node{node}, test.pods)
 		if got := s.Nodes[0]; got.AgentProblem != test.want || test.want != "" && (got.AgentProblemSince == nil || !got.AgentProblemSince.Equal(at.Time)) {
 			t.Errorf("%s: %q since %v, want %q since %s", name, got.AgentProblem, got.AgentProblemSince, test.want, at)

@@ -12,16 +12,16 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // Node returns the part of a Node that the planner uses.
-func Node(n *corev1.Node) fleet.Node {
+func Node(n *corev1.Node) clusterstate.Node {
 	_, ours := n.Annotations[v1alpha1.CordonAnnotation]
 	info := n.Status.NodeInfo
-	return fleet.Node{
-		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: fleet.HasControlPlaneLabel(n.Labels),
+	return clusterstate.Node{
+		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: clusterstate.HasControlPlaneLabel(n.Labels),
 		OS: info.OperatingSystem, Architecture: info.Architecture, Kubelet: info.KubeletVersion, BootID: info.BootID,
 		Ready: nodeReady(n), NotReadySince: notReadySince(n),
 		Cordoned:       n.Spec.Unschedulable && !ours,
@@ -56,8 +56,8 @@ func notReadySince(n *corev1.Node) *time.Time {
 }
 
 // slots returns the slots among the Leases of our namespace.
-func slots(leases []*coordinationv1.Lease) []fleet.Slot {
-	var list []fleet.Slot
+func slots(leases []*coordinationv1.Lease) []clusterstate.Slot {
+	var list []clusterstate.Slot
 	for _, lease := range leases {
 		if slot.Is(lease) {
 			one, _ := slot.FromLease(lease) // an unreadable one is marked as such
@@ -77,12 +77,12 @@ func nodeReady(n *corev1.Node) bool {
 }
 
 // addStaticPods adds the pods of the control plane.
-func addStaticPods(s *fleet.Snapshot, pods []*corev1.Pod) {
+func addStaticPods(s *clusterstate.Snapshot, pods []*corev1.Pod) {
 	for _, pod := range pods {
-		if !fleet.IsStaticPod(pod) {
+		if !clusterstate.IsStaticPod(pod) {
 			continue
 		}
-		one := fleet.StaticPod{Node: pod.Spec.NodeName, Version: fleet.StaticPodVersion(pod), Ready: fleet.PodReady(pod)}
+		one := clusterstate.StaticPod{Node: pod.Spec.NodeName, Version: clusterstate.StaticPodVersion(pod), Ready: clusterstate.PodReady(pod)}
 		switch pod.Labels[componentLabel] {
 		case apiServer:
 			s.APIServers = append(s.APIServers, one)
@@ -116,7 +116,7 @@ func (r *Reader) Agents() (desired, ready int) {
 // addAgents adds to each Node why no agent runs on it. An agent at rest makes no requests, so
 // its pod is the only sign of it that costs nothing. Without the DaemonSet it is not known how
 // agents are run.
-func addAgents(s *fleet.Snapshot, daemonSets []*appsv1.DaemonSet, nodes []*corev1.Node, pods []*corev1.Pod) {
+func addAgents(s *clusterstate.Snapshot, daemonSets []*appsv1.DaemonSet, nodes []*corev1.Node, pods []*corev1.Pod) {
 	if !hasAgentDaemonSet(daemonSets) {
 		return
 	}
@@ -203,7 +203,7 @@ func serviceOf(s *discoveryv1.EndpointSlice) string {
 
 // webhooks returns the webhooks that can block requests, and the nodes of their
 // backends.
-func (r *Reader) webhooks() []fleet.Webhook {
+func (r *Reader) webhooks() []clusterstate.Webhook {
 	validating := values(sorted[*admissionregistrationv1.ValidatingWebhookConfiguration](r.validating))
 	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))
 	var slices []discoveryv1.EndpointSlice

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Lists are the longest lists of a cluster, for a program that plans and checks: each is read once, for
@@ -25,7 +25,7 @@ type Lists struct {
 
 // Lists returns those of what the Reader watches, for ReadPreflight. Our own kinds are those of s, which
 // is a Snapshot of the Reader.
-func (r *Reader) Lists(s fleet.Snapshot) *Lists {
+func (r *Reader) Lists(s clusterstate.Snapshot) *Lists {
 	l := &Lists{}
 	l.nodes.set(values(sorted[*corev1.Node](r.nodes)))
 	l.nodeUpgrades.set(s.NodeUpgrades)

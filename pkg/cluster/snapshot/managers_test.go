@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
 
@@ -103,7 +103,7 @@ func TestStaticPods(t *testing.T) {
 	member := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{componentLabel: etcdMember}}, Spec: corev1.PodSpec{NodeName: "cp1"}}
 	defrag := member.DeepCopy()
 	defrag.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Controller: &yes}}
-	var s fleet.Snapshot
+	var s clusterstate.Snapshot
 	addStaticPods(&s, []*corev1.Pod{member, defrag})
 	if etcd := s.Etcd; len(etcd) != 1 {
 		t.Errorf("%d members, want 1", len(etcd))

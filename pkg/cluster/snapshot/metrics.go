@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // requestedAPIs reads the metrics of every apiserver, because each counts only its own
@@ -31,7 +31,7 @@ import (
 // own address, as from a user's machine, it reads the metrics at the stable address, as
 // long as that leads to further apiservers. Their names are then not known.
 func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) (apis []preflight.RequestedAPI, unread []string) {
-	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer || !fleet.IsStaticPod(&p) })
+	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer || !clusterstate.IsStaticPod(&p) })
 	answers := make([]metricsAnswer, len(servers))
 	var group sync.WaitGroup
 	for i := range servers {

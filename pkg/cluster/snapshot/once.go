@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
@@ -39,9 +39,9 @@ type Clients struct {
 
 // Read takes one snapshot by listing all kinds at once, for a program that needs only one.
 // The snapshot has no Source. The error names what could not be read.
-func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
+func Read(ctx context.Context, c Clients) (clusterstate.Snapshot, error) {
 	var (
-		s          fleet.Snapshot
+		s          clusterstate.Snapshot
 		nodes      []corev1.Node
 		daemonSets []appsv1.DaemonSet
 		leases     []coordinationv1.Lease
@@ -69,7 +69,7 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 	return s, nil
 }
 
-func readOurs(ctx context.Context, k *kinds, ours *kube.Kinds, s *fleet.Snapshot) {
+func readOurs(ctx context.Context, k *kinds, ours *kube.Kinds, s *clusterstate.Snapshot) {
 	readKind(ctx, k, &s.NodeUpgrades, "NodeUpgrades", ours.NodeUpgrades)
 	readKind(ctx, k, &s.Inventories, "NodeInventories", ours.NodeInventories)
 	readKind(ctx, k, &s.Records, "UpgradeRecords", ours.UpgradeRecords)
@@ -103,9 +103,9 @@ func pointers[T any](values []T) []*T {
 
 // Snapshot returns the cluster from memory. The caller must not change what the
 // snapshot points to.
-func (r *Reader) Snapshot() fleet.Snapshot {
+func (r *Reader) Snapshot() clusterstate.Snapshot {
 	nodes, daemonSets := sorted[*corev1.Node](r.nodes), sorted[*appsv1.DaemonSet](r.daemonSets)
-	s := fleet.Snapshot{
+	s := clusterstate.Snapshot{
 		NodeUpgrades: values(sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades)),
 		Inventories:  values(sorted[*v1alpha1.NodeInventory](r.inventories)),
 		Upgrades:     values(sorted[*v1alpha1.ClusterUpgrade](r.upgrades)),

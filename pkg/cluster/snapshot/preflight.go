@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
 
@@ -110,9 +110,9 @@ func (r *factsReader) readKubeletConfig() {
 	}
 	config := &preflight.KubeletConfig{}
 	r.facts.KubeletConfig = config
-	stored, err := r.clients.Kube.CoreV1().ConfigMaps(fleet.KubeletConfigMapNamespace).Get(r.ctx, fleet.KubeletConfigMapName, metav1.GetOptions{})
+	stored, err := r.clients.Kube.CoreV1().ConfigMaps(clusterstate.KubeletConfigMapNamespace).Get(r.ctx, clusterstate.KubeletConfigMapName, metav1.GetOptions{})
 	if err == nil {
-		config.KubeletConfig, err = fleet.ParseKubeletConfig([]byte(stored.Data[fleet.KubeletConfigMapKey]))
+		config.KubeletConfig, err = clusterstate.ParseKubeletConfig([]byte(stored.Data[clusterstate.KubeletConfigMapKey]))
 	}
 	if err != nil {
 		config.Problem = problemOf(err)

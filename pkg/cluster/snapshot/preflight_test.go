@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/hook"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
@@ -130,7 +130,7 @@ func TestReadPreflight(t *testing.T) {
 	if len(facts.Unread) > 0 {
 		t.Errorf("unread: %q", facts.Unread)
 	}
-	kubelets := &preflight.KubeletConfig{KubeletConfig: fleet.KubeletConfig{Fields: []string{"failCgroupV1", "featureGates", "featureGates.A"}, FailCgroupV1: new(bool)}}
+	kubelets := &preflight.KubeletConfig{KubeletConfig: clusterstate.KubeletConfig{Fields: []string{"failCgroupV1", "featureGates", "featureGates.A"}, FailCgroupV1: new(bool)}}
 	if diff := cmp.Diff(kubelets, facts.KubeletConfig); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules/rebootmanager"
 )
@@ -184,7 +184,7 @@ func essence(object any) any {
 		if isAgentPod(o) {
 			return []any{o.Spec.NodeName, agentOf(o).problem}
 		}
-		return []any{o.Labels, o.Spec.NodeName, fleet.StaticPodVersion(o), fleet.PodReady(o), fleet.IsStaticPod(o)}
+		return []any{o.Labels, o.Spec.NodeName, clusterstate.StaticPodVersion(o), clusterstate.PodReady(o), clusterstate.IsStaticPod(o)}
 	case metav1.Object:
 		return o.GetResourceVersion()
 	}

@@ -11,16 +11,16 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // ReadShown reads at once what people are shown of an upgrade: fewer kinds than a plan needs, so
 // that all who may see the upgrade see the same. The Policy, the Nodes and the Programs may be
 // forbidden to them. at is the time.
-func ReadShown(ctx context.Context, c Clients, at time.Time) (fleet.Snapshot, error) {
+func ReadShown(ctx context.Context, c Clients, at time.Time) (clusterstate.Snapshot, error) {
 	var (
-		s     fleet.Snapshot
+		s     clusterstate.Snapshot
 		nodes []corev1.Node
 	)
 	k := &kinds{}
@@ -57,8 +57,8 @@ func forbidden(err error) (bool, error) {
 const coordinatorLease = "coordinator"
 
 // ReadPrograms reads whether the coordinator and the agents run.
-func ReadPrograms(ctx context.Context, c Clients, at time.Time) (fleet.Programs, error) {
-	p := fleet.Programs{At: at}
+func ReadPrograms(ctx context.Context, c Clients, at time.Time) (clusterstate.Programs, error) {
+	p := clusterstate.Programs{At: at}
 	leases, err := c.Kube.CoordinationV1().Leases(v1alpha1.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + coordinatorLease})
 	unread, err := forbidden(err)
 	if err != nil {
@@ -76,15 +76,15 @@ func ReadPrograms(ctx context.Context, c Clients, at time.Time) (fleet.Programs,
 	if unread, err = forbidden(list(ctx, &pods, "the agents' pods", c.Kube.CoreV1().Pods(v1alpha1.Namespace).List, agentPods)); err != nil || unread {
 		return p, err
 	}
-	p.Agents = []fleet.AgentPod{}
+	p.Agents = []clusterstate.AgentPod{}
 	for i := range pods {
 		p.Agents = append(p.Agents, agentPod(&pods[i]))
 	}
 	return p, nil
 }
 
-func agentPod(pod *corev1.Pod) fleet.AgentPod {
-	a := fleet.AgentPod{Node: pod.Spec.NodeName, Since: pod.CreationTimestamp.Time}
+func agentPod(pod *corev1.Pod) clusterstate.AgentPod {
+	a := clusterstate.AgentPod{Node: pod.Spec.NodeName, Since: pod.CreationTimestamp.Time}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			a.Ready, a.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
@@ -100,7 +100,7 @@ func agentPod(pod *corev1.Pod) fleet.AgentPod {
 
 // addReported adds the Nodes and, as far as agents report it, slots and apiservers: what they do
 // not report holds no node up. No image is on offer but those of triggered upgrades.
-func addReported(s *fleet.Snapshot, nodes []*corev1.Node) {
+func addReported(s *clusterstate.Snapshot, nodes []*corev1.Node) {
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
@@ -109,7 +109,7 @@ func addReported(s *fleet.Snapshot, nodes []*corev1.Node) {
 	}
 	for _, u := range s.Upgrades {
 		for _, image := range u.Status.Images {
-			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: u.Spec.Version, Image: image})
+			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: u.Spec.Version, Image: image})
 		}
 	}
 	reported := make(map[string]*v1alpha1.NodeUpgrade, len(s.NodeUpgrades))
@@ -126,17 +126,17 @@ func addReported(s *fleet.Snapshot, nodes []*corev1.Node) {
 			continue
 		}
 		if n.ControlPlane {
-			s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: u.Status.Versions.ControlPlane, Ready: n.Ready})
+			s.APIServers = append(s.APIServers, clusterstate.StaticPod{Node: n.Name, Version: u.Status.Versions.ControlPlane, Ready: n.Ready})
 		}
 		if slot := u.Status.Slot; slot != "" {
-			s.Slots = append(s.Slots, fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()})
+			s.Slots = append(s.Slots, clusterstate.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()})
 		}
 	}
 }
 
 // reportedNode returns what a NodeUpgrade tells of its Node.
-func reportedNode(u *v1alpha1.NodeUpgrade) fleet.Node {
-	node := fleet.Node{
+func reportedNode(u *v1alpha1.NodeUpgrade) clusterstate.Node {
+	node := clusterstate.Node{
 		Name: u.Name, OS: "linux", Ready: true,
 		Kubelet: u.Status.Versions.Kubelet, ControlPlane: u.Status.Versions.ControlPlane != "",
 	}
@@ -154,8 +154,8 @@ func reportedNode(u *v1alpha1.NodeUpgrade) fleet.Node {
 // Following keeps up to date by watches what ReadShown reads.
 type Following struct {
 	reader   *Reader
-	first    fleet.Snapshot
-	programs atomic.Pointer[fleet.Programs]
+	first    clusterstate.Snapshot
+	programs atomic.Pointer[clusterstate.Programs]
 }
 
 // programsEvery is the pause between two reads of the programs' objects: people may list them, and
@@ -165,7 +165,7 @@ const programsEvery = 10 * time.Second
 // Follow begins to watch, until ctx ends. first is what ReadShown has read: it remains until
 // everything has been listed again, and what it could not read is not watched. onChange is called
 // from several goroutines.
-func Follow(ctx context.Context, c Clients, first fleet.Snapshot, now func() time.Time, onChange func()) (*Following, error) {
+func Follow(ctx context.Context, c Clients, first clusterstate.Snapshot, now func() time.Time, onChange func()) (*Following, error) {
 	f := &Following{first: first, reader: &Reader{
 		nodeUpgrades: c.Ours.NodeUpgrades.Informer(""),
 		upgrades:     c.Ours.ClusterUpgrades.Informer(""),
@@ -206,14 +206,14 @@ func (f *Following) readPrograms(ctx context.Context, c Clients, now func() time
 }
 
 // Snapshot returns what is known now. The caller must not change what it points to.
-func (f *Following) Snapshot() fleet.Snapshot {
+func (f *Following) Snapshot() clusterstate.Snapshot {
 	r := f.reader
 	for _, informer := range r.informers() {
 		if !informer.HasSynced() {
 			return f.first
 		}
 	}
-	s := fleet.Snapshot{
+	s := clusterstate.Snapshot{
 		NodeUpgrades: values(sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades)),
 		Upgrades:     values(sorted[*v1alpha1.ClusterUpgrade](r.upgrades)),
 		Schedules:    values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // What is followed is what was read at once, for a person who may read everything and for one who
@@ -52,7 +52,7 @@ func TestFollowFindsWhatReadShownReads(t *testing.T) {
 			}
 		}
 	}
-	var few fleet.Snapshot
+	var few clusterstate.Snapshot
 	eventually("the authorizer does not know the role", func() bool {
 		few, err = snapshot.ReadShown(t.Context(), as("few"), at)
 		return err == nil
@@ -68,7 +68,7 @@ func TestFollowFindsWhatReadShownReads(t *testing.T) {
 	if _, err := snapshot.ReadShown(t.Context(), as("nobody"), at); err == nil {
 		t.Error("a person without rights is shown a cluster")
 	}
-	for user, first := range map[string]fleet.Snapshot{"": every, "few": few} {
+	for user, first := range map[string]clusterstate.Snapshot{"": every, "few": few} {
 		clients := all
 		if user != "" {
 			clients = as(user)
@@ -85,11 +85,11 @@ func TestFollowFindsWhatReadShownReads(t *testing.T) {
 	}
 }
 
-func find(s fleet.Snapshot, name string) fleet.Node {
+func find(s clusterstate.Snapshot, name string) clusterstate.Node {
 	for _, n := range s.Nodes {
 		if n.Name == name {
 			return n
 		}
 	}
-	return fleet.Node{}
+	return clusterstate.Node{}
 }

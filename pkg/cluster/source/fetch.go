@@ -28,7 +28,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image/signature"
 )
@@ -56,7 +56,7 @@ type Poller struct {
 	seen     bool // whether good belongs to etag and modified
 	etag     string
 	modified string
-	good     fleet.Source
+	good     clusterstate.Source
 }
 
 // NewPoller returns a Poller of the index at a source.
@@ -105,34 +105,34 @@ func Identity(source v1alpha1.ImageSource) string {
 }
 
 // Read reads the index. An error is the Problem of the result.
-func (p *Poller) Read(ctx context.Context) fleet.Source { return p.ReadSince(ctx, time.Time{}) }
+func (p *Poller) Read(ctx context.Context) clusterstate.Source { return p.ReadSince(ctx, time.Time{}) }
 
 // ReadSince is Read, and refuses an index that was signed before newest, when one that was read before was
 // signed: who serves an old one may hide a version, or offer one that was withdrawn.
-func (p *Poller) ReadSince(ctx context.Context, newest time.Time) fleet.Source {
+func (p *Poller) ReadSince(ctx context.Context, newest time.Time) clusterstate.Source {
 	if p.problem != nil {
-		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.problem.Error()}}
+		return clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.problem.Error()}}
 	}
 	s, err := p.read(ctx)
 	if err != nil {
 		message := fmt.Sprintf("reading %s%s: %s", p.base, image.IndexName, ownPort.ReplaceAllString(err.Error(), ""))
-		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
+		return clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	if !s.Signed.IsZero() && s.Signed.Before(newest) {
-		return fleet.Source{Problem: p.untrusted("it was signed on %s, and one that was signed on %s was read before", fleet.FormatTime(s.Signed), fleet.FormatTime(newest))}
+		return clusterstate.Source{Problem: p.untrusted("it was signed on %s, and one that was signed on %s was read before", clusterstate.FormatTime(s.Signed), clusterstate.FormatTime(newest))}
 	}
 	return s
 }
 
 // untrusted returns why the index is refused.
-func (p *Poller) untrusted(format string, args ...any) fleet.Hold {
-	return fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.base + image.IndexName + " is not to be trusted: " + fmt.Sprintf(format, args...)}
+func (p *Poller) untrusted(format string, args ...any) clusterstate.Hold {
+	return clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.base + image.IndexName + " is not to be trusted: " + fmt.Sprintf(format, args...)}
 }
 
-func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
+func (p *Poller) read(ctx context.Context) (clusterstate.Source, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+image.IndexName, nil)
 	if err != nil {
-		return fleet.Source{}, err
+		return clusterstate.Source{}, err
 	}
 	if p.seen {
 		setIf(request.Header, "If-None-Match", p.etag)
@@ -140,22 +140,22 @@ func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
-		return fleet.Source{}, cause(err)
+		return clusterstate.Source{}, cause(err)
 	}
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusNotModified && p.seen:
 		return p.good, nil
 	case response.StatusCode != http.StatusOK:
-		return fleet.Source{}, fmt.Errorf("the server answers %s", response.Status)
+		return clusterstate.Source{}, fmt.Errorf("the server answers %s", response.Status)
 	}
 	body, err := readAll(response.Body, image.IndexSize)
 	if err != nil {
-		return fleet.Source{}, err
+		return clusterstate.Source{}, err
 	}
 	signed, problem, err := p.verify(ctx, body)
 	if err != nil || problem.Holds() {
-		return fleet.Source{Problem: problem}, err
+		return clusterstate.Source{Problem: problem}, err
 	}
 	p.good = Parse(p.base, string(body))
 	p.good.Signed = signed
@@ -181,23 +181,23 @@ func cause(err error) error {
 
 // Parse reads an index. base is the address that the images' names are relative
 // to, with a slash at its end.
-func Parse(base, index string) fleet.Source {
+func Parse(base, index string) clusterstate.Source {
 	address := base + image.IndexName
 	sums, err := image.ParseIndex(address, index)
 	if err != nil {
-		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: err.Error()}}
+		return clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: err.Error()}}
 	}
 	if len(sums) == 0 {
-		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", address)}}
+		return clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", address)}}
 	}
-	var s fleet.Source
+	var s clusterstate.Source
 	for _, file := range slices.Sorted(maps.Keys(sums)) {
 		v, architecture, err := image.ParseName(file)
 		if err != nil {
-			s.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf("%s: %v", address, err)}
+			s.Problem = clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf("%s: %v", address, err)}
 			continue
 		}
-		s.Offers = append(s.Offers, fleet.Offer{
+		s.Offers = append(s.Offers, clusterstate.Offer{
 			Version: v.String(),
 			Image:   v1alpha1.Image{Architecture: architecture, URL: base + file, Digest: v1alpha1.DigestOf(sums[file])},
 		})
@@ -215,7 +215,7 @@ func keyringOf(source v1alpha1.ImageSource) (*signature.Keyring, error) {
 
 // verify returns when an index was signed, or why it cannot be trusted. It returns an error if the
 // signature cannot be read now.
-func (p *Poller) verify(ctx context.Context, index []byte) (signed time.Time, problem fleet.Hold, err error) {
+func (p *Poller) verify(ctx context.Context, index []byte) (signed time.Time, problem clusterstate.Hold, err error) {
 	if p.keyring == nil {
 		return signed, problem, nil
 	}

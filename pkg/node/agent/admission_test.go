@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
@@ -63,7 +63,7 @@ func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 // secondSlot creates a slot that no node holds.
 func (c *cluster) secondSlot() string {
 	c.must(c.slots.Ensure(context.Background(), 2))
-	return fleet.SlotName(1)
+	return clusterstate.SlotName(1)
 }
 
 func allowed(t *testing.T, what string, err error) {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
@@ -39,7 +39,7 @@ type cluster struct {
 	ours   *kube.Kinds
 	slots  *slot.Slots
 	node   string
-	owner  fleet.Owner
+	owner  clusterstate.Owner
 	host   *pretend.Host
 
 	mu   sync.Mutex
@@ -119,7 +119,7 @@ func (c *cluster) kubectl(args ...string) {
 func (c *cluster) createNode() {
 	node, err := c.admin.CoreV1().Nodes().Create(c.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.node, Labels: map[string]string{corev1.LabelHostname: c.node}}}, metav1.CreateOptions{})
 	c.must(err)
-	c.owner = fleet.Owner{Node: node.Name, UID: string(node.UID)}
+	c.owner = clusterstate.Owner{Node: node.Name, UID: string(node.UID)}
 	c.report("boot-0", corev1.ConditionTrue)
 	c.renew(time.Now(), time.Hour)
 }

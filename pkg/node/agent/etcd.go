@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -131,13 +131,13 @@ func (e *etcdSense) members() (own v1alpha1.EtcdMember, others []v1alpha1.EtcdMe
 }
 
 // voters returns the voting members. This node's own has the node's name.
-func (e *etcdSense) voters(node string) []fleet.StaticPod {
-	var list []fleet.StaticPod
+func (e *etcdSense) voters(node string) []clusterstate.StaticPod {
+	var list []clusterstate.StaticPod
 	own, others := e.members()
 	own.Name = node
 	for _, m := range append([]v1alpha1.EtcdMember{own}, others...) {
 		if !m.Learner {
-			list = append(list, fleet.StaticPod{Node: m.Name, Ready: m.Healthy})
+			list = append(list, clusterstate.StaticPod{Node: m.Name, Ready: m.Healthy})
 		}
 	}
 	return list
@@ -145,13 +145,13 @@ func (e *etcdSense) voters(node string) []fleet.StaticPod {
 
 // hold holds a node whose member etcd needs for its majority, or if that
 // is not known, unless the upgrade ignores the check.
-func (e *etcdSense) hold(r *round, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
+func (e *etcdSense) hold(r *round, upgrade v1alpha1.ClusterUpgradeSpec) clusterstate.Hold {
 	facts := e.facts
 	if r.Host == nil || !r.Host.OneAtATime || facts == nil || upgrade.Ignores(rules.EtcdQuorum) {
-		return fleet.Hold{}
+		return clusterstate.Hold{}
 	}
 	if facts.Problem != "" {
-		return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "could not determine whether etcd keeps its majority without this node: " + facts.Problem}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "could not determine whether etcd keeps its majority without this node: " + facts.Problem}
 	}
 	voters := e.voters(e.Node)
 	hold := rules.Etcd(voters, len(voters), e.Node)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -46,7 +46,7 @@ func (e *etcdSense) unhealthy(ctx context.Context, r *round) error {
 	}
 	byComponent := map[string]*corev1.Pod{}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; fleet.IsStaticPod(pod) {
+		if pod := &pods.Items[i]; clusterstate.IsStaticPod(pod) {
 			byComponent[pod.Labels["component"]] = pod
 		}
 	}
@@ -55,16 +55,16 @@ func (e *etcdSense) unhealthy(ctx context.Context, r *round) error {
 		switch {
 		case pod == nil:
 			return fmt.Errorf("found no %s pod", component)
-		case r.Spec.Type != v1alpha1.TypeReboot && r.state.Follows(r.Spec) && !version.AtLeast(fleet.StaticPodVersion(pod), r.Spec.Version):
-			return fmt.Errorf("%s is still at %s", component, fleet.StaticPodVersion(pod))
-		case !fleet.PodReady(pod):
+		case r.Spec.Type != v1alpha1.TypeReboot && r.state.Follows(r.Spec) && !version.AtLeast(clusterstate.StaticPodVersion(pod), r.Spec.Version):
+			return fmt.Errorf("%s is still at %s", component, clusterstate.StaticPodVersion(pod))
+		case !clusterstate.PodReady(pod):
 			return fmt.Errorf("%s is not Ready", component)
 		}
 	}
 	// etcd's version is not compared, because kubeadm decides when to change it. A member
 	// that answers may still wait for its pod's probes, and preflight would find it
 	// unready.
-	if pod := byComponent["etcd"]; pod != nil && !fleet.PodReady(pod) {
+	if pod := byComponent["etcd"]; pod != nil && !clusterstate.PodReady(pod) {
 		return fmt.Errorf("etcd is not Ready")
 	}
 	return e.membersHealth()
@@ -88,7 +88,7 @@ func (e *etcdSense) membersHealth() error {
 			healthy++
 		}
 	}
-	if healthy < fleet.Majority(len(voters)) {
+	if healthy < clusterstate.Majority(len(voters)) {
 		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), describeUnhealthy(facts.Members))
 	}
 	return nil

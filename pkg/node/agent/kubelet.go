@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
@@ -66,8 +66,8 @@ func nodeOf(node *corev1.Node) machine.Node {
 	return seen
 }
 
-func ownerOf(node *corev1.Node) fleet.Owner {
-	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
+func ownerOf(node *corev1.Node) clusterstate.Owner {
+	return clusterstate.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
 // registrationAge is how long the answer to a dry run counts.

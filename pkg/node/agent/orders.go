@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -58,12 +58,12 @@ func (c *Config) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeRefer
 
 // specHold holds a node whose NodeUpgrade.spec has another version, type, address or
 // digest than its upgrade fixed at the trigger.
-func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) fleet.Hold {
+func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) clusterstate.Hold {
 	if upgrade == nil {
 		return upgradeGone
 	}
-	differs := func(what, found, fixed string) fleet.Hold {
-		return fleet.Hold{Reason: v1alpha1.ReasonOrderMismatch, Message: fmt.Sprintf(
+	differs := func(what, found, fixed string) clusterstate.Hold {
+		return clusterstate.Hold{Reason: v1alpha1.ReasonOrderMismatch, Message: fmt.Sprintf(
 			"the NodeUpgrade has %s %q, but ClusterUpgrade %s fixed %q at its trigger: waits until they match", what, found, upgrade.Name, fixed)}
 	}
 	if spec.Version != upgrade.Spec.Version {
@@ -74,7 +74,7 @@ func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) f
 		return differs("type", string(spec.Type), string(upgrade.Status.Type))
 	}
 	if spec.Image == nil {
-		return fleet.Hold{} // nothing can be staged by it
+		return clusterstate.Hold{} // nothing can be staged by it
 	}
 	fixed := fixedImage(upgrade, spec.Image.Architecture)
 	switch {
@@ -83,7 +83,7 @@ func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) f
 	case spec.Image.URL != fixed.URL:
 		return differs("address", spec.Image.URL, fixed.URL)
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
 // fixedImage returns the image that the upgrade fixed for an architecture; an empty
@@ -98,8 +98,8 @@ func fixedImage(upgrade *v1alpha1.ClusterUpgrade, architecture string) v1alpha1.
 }
 
 var (
-	upgradeGone = fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the node's ClusterUpgrade no longer exists"}
-	abandoned   = fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "a person has abandoned this node"}
+	upgradeGone = clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the node's ClusterUpgrade no longer exists"}
+	abandoned   = clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "a person has abandoned this node"}
 )
 
 // liveOrder reads this node's NodeUpgrade live.
@@ -121,15 +121,15 @@ func (c *Config) orderNow(ctx context.Context, r *round) (*v1alpha1.NodeUpgrade,
 }
 
 // stillReleased holds the node if its release changed since seen, or a person has abandoned it.
-func stillReleased(seen v1alpha1.NodeUpgradeSpec, now *v1alpha1.NodeUpgrade) fleet.Hold {
+func stillReleased(seen v1alpha1.NodeUpgradeSpec, now *v1alpha1.NodeUpgrade) clusterstate.Hold {
 	switch {
 	case now.Abandoned != nil:
 		return abandoned
 	case !equality.Semantic.DeepEqual(now.Spec.Upgrade, seen.Upgrade) || now.Spec.Release != seen.Release:
 		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Spec.Release, ptr.Deref(now.Spec.Upgrade, v1alpha1.UpgradeReference{}).Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
 	case now.Spec.Slot != seen.Slot:
-		return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("the order names slot %q instead of %q now", now.Spec.Slot, seen.Slot)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("the order names slot %q instead of %q now", now.Spec.Slot, seen.Slot)}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -56,7 +56,7 @@ func (a *Agent) observe(ctx context.Context, open *openRules) (*round, error) {
 // onControlPlane reports whether a node belongs to the control plane, as the plan decides it: by the Node's label,
 // or by a kube-apiserver among the host's own manifests. Both may be nil.
 func onControlPlane(node *corev1.Node, facts *verb.HostFacts) bool {
-	return node != nil && fleet.HasControlPlaneLabel(node.Labels) || facts != nil && facts.ControlPlane
+	return node != nil && clusterstate.HasControlPlaneLabel(node.Labels) || facts != nil && facts.ControlPlane
 }
 
 // openRules is the rules' last answer in this reconcile, if they were open.
@@ -73,16 +73,16 @@ func (o openRules) counts(r *round) bool {
 
 // askRules returns the rules' answer, or nil if they are not to be asked yet. They need etcd's health from the
 // host, except on a worker that drains. During a drain they are asked before each round of evictions.
-func (a *Agent) askRules(ctx context.Context, r *round, open *openRules) *fleet.Hold {
+func (a *Agent) askRules(ctx context.Context, r *round, open *openRules) *clusterstate.Hold {
 	draining := r.state.Step == v1alpha1.StepDraining
 	r.onlyLooks = draining && a.drain.pods.gone(a.drain.ending)
 	switch {
 	case r.onlyLooks:
-		return &fleet.Hold{} // nothing is evicted, and the last check asks
+		return &clusterstate.Hold{} // nothing is evicted, and the last check asks
 	case draining && !a.drain.roundDue(r.Now):
 		return nil
 	case beginsToDisrupt(r.state.Step, a.drain.drained) && open.counts(r):
-		return &fleet.Hold{}
+		return &clusterstate.Hold{}
 	case r.Host == nil && (!draining || r.controlPlane):
 		return nil
 	case r.Host != nil && !a.etcd.check(ctx, r, time.Time{}):

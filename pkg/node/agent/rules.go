@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
@@ -48,7 +48,7 @@ type rule struct {
 	// reads is what is read live for it, once the rules before it are open.
 	reads source
 	// hold returns why the node may not go on, or an error if that is not known.
-	hold func(*question) (fleet.Hold, error)
+	hold func(*question) (clusterstate.Hold, error)
 }
 
 // ruleTable has the rules in the order in which they are asked: what costs the API server least comes first.
@@ -86,10 +86,10 @@ type question struct {
 	staged     verb.StageArgs
 	schedules  []v1alpha1.MaintenanceSchedule
 	live       *v1alpha1.NodeUpgrade // the node's order, as it is now
-	holder     fleet.Owner           // of the slot that the watch says is held
+	holder     clusterstate.Owner    // of the slot that the watch says is held
 	apiServers []corev1.Pod
 	labels     map[string]string
-	manager    fleet.Hold
+	manager    clusterstate.Hold
 
 	// stageAgain reports whether the image has to be staged again.
 	stageAgain bool
@@ -98,7 +98,7 @@ type question struct {
 }
 
 // ask returns the first hold. One that could not be determined holds as well.
-func (q *question) ask(ctx context.Context) fleet.Hold {
+func (q *question) ask(ctx context.Context) clusterstate.Hold {
 	ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
 	defer cancel()
 	now := momentOf(q.round)
@@ -107,95 +107,101 @@ func (q *question) ask(ctx context.Context) fleet.Hold {
 			continue
 		}
 		if err := rule.reads.readFor(ctx, q); err != nil {
-			return fleet.Hold{Reason: v1alpha1.ReasonRulesUnknown, Message: err.Error()}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonRulesUnknown, Message: err.Error()}
 		}
 		hold, err := rule.hold(q)
 		if err != nil {
-			return fleet.Hold{Reason: v1alpha1.ReasonRulesUnknown, Message: err.Error()}
+			return clusterstate.Hold{Reason: v1alpha1.ReasonRulesUnknown, Message: err.Error()}
 		}
 		if hold.Holds() {
 			return hold
 		}
 	}
-	return fleet.Hold{}
+	return clusterstate.Hold{}
 }
 
-func (q *question) policyHold() (fleet.Hold, error) { return rules.Policy(q.policy), nil }
+func (q *question) policyHold() (clusterstate.Hold, error) { return rules.Policy(q.policy), nil }
 
 // keyringHold holds a node whose image was staged before the UpgradePolicy had its present
 // keyring, and has it staged again: the verb asks whether a key of that keyring signed it.
 // A node without a slot is then no longer staged, and need not be held.
-func (q *question) keyringHold() (fleet.Hold, error) {
+func (q *question) keyringHold() (clusterstate.Hold, error) {
 	keyring := q.policy.Spec.Source.Keyring
 	switch {
 	case keyring == "" || q.Spec.Type == v1alpha1.TypeReboot || q.staged.Keyring == keyring:
-		return fleet.Hold{}, nil
+		return clusterstate.Hold{}, nil
 	case !machine.Staged(q.Observation) && q.Slot.Held == "":
-		return fleet.Hold{}, nil
+		return clusterstate.Hold{}, nil
 	}
 	q.stageAgain = true
-	return fleet.Hold{Reason: v1alpha1.ReasonStaging, Message: "the image was staged before the UpgradePolicy had its keyring: its signature is checked now"}, nil
+	return clusterstate.Hold{Reason: v1alpha1.ReasonStaging, Message: "the image was staged before the UpgradePolicy had its keyring: its signature is checked now"}, nil
 }
 
-func (q *question) upgradeHold() (fleet.Hold, error) {
+func (q *question) upgradeHold() (clusterstate.Hold, error) {
 	if q.upgrade != nil {
-		return fleet.Hold{}, nil
+		return clusterstate.Hold{}, nil
 	}
 	return upgradeGone, nil
 }
 
 // clockHold compares with the time of the API server's last answers, to what was read before.
-func (q *question) clockHold() (fleet.Hold, error) {
+func (q *question) clockHold() (clusterstate.Hold, error) {
 	return rules.Clock("this node", q.config.clockAhead()), nil
 }
 
-func (q *question) specHold() (fleet.Hold, error) { return specHold(q.Spec, q.upgrade), nil }
+func (q *question) specHold() (clusterstate.Hold, error) { return specHold(q.Spec, q.upgrade), nil }
 
-func (q *question) requestHold() (fleet.Hold, error) {
+func (q *question) requestHold() (clusterstate.Hold, error) {
 	return rules.Request(q.policy, q.upgrade.Spec, q.Spec.Type, q.config.Node, string(q.node.UID)), nil
 }
 
-func (q *question) windowHold() (fleet.Hold, error) { return q.window(0), nil }
+func (q *question) windowHold() (clusterstate.Hold, error) { return q.window(0), nil }
 
-func (q *question) timeHold() (fleet.Hold, error) {
+func (q *question) timeHold() (clusterstate.Hold, error) {
 	return q.window(time.Duration(ptr.Deref(q.Spec.ExpectedSeconds, 0)) * time.Second), nil
 }
 
-func (q *question) window(need time.Duration) fleet.Hold {
+func (q *question) window(need time.Duration) clusterstate.Hold {
 	return rules.Window(q.upgrade, q.Spec.Type, q.schedules, q.node.Labels, q.Now, need)
 }
 
-func (q *question) releaseHold() (fleet.Hold, error) { return stillReleased(q.Spec, q.live), nil }
-
-// slotHold holds the node if it no longer holds the slot that the watch shows.
-func (q *question) slotHold() (fleet.Hold, error) {
-	if q.Slot.Held == "" || q.holder == ownerOf(q.node) {
-		return fleet.Hold{}, nil
-	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("this node no longer holds slot %s; its holder is %q", q.Slot.Held, q.holder.Node)}, nil
+func (q *question) releaseHold() (clusterstate.Hold, error) {
+	return stillReleased(q.Spec, q.live), nil
 }
 
-func (q *question) etcdHold() (fleet.Hold, error) { return q.etcd.hold(q.round, q.upgrade.Spec), nil }
+// slotHold holds the node if it no longer holds the slot that the watch shows.
+func (q *question) slotHold() (clusterstate.Hold, error) {
+	if q.Slot.Held == "" || q.holder == ownerOf(q.node) {
+		return clusterstate.Hold{}, nil
+	}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("this node no longer holds slot %s; its holder is %q", q.Slot.Held, q.holder.Node)}, nil
+}
+
+func (q *question) etcdHold() (clusterstate.Hold, error) {
+	return q.etcd.hold(q.round, q.upgrade.Spec), nil
+}
 
 // skewHold holds an upgrade that violates Kubernetes' version skew policy: no skipped minor, no
 // downgrade but that of a kubelet within its minor, by a Rollback, and no kubelet newer than a
 // running apiserver.
-func (q *question) skewHold() (fleet.Hold, error) {
+func (q *question) skewHold() (clusterstate.Hold, error) {
 	if q.Spec.Type == v1alpha1.TypeReboot {
-		return fleet.Hold{}, nil
+		return clusterstate.Hold{}, nil
 	}
 	clusterAPIDecides := rules.ClusterAPIDecides(q.policy)
 	switch err := checkSkew(q.node.Name, q.apiServers, q.Observation, clusterAPIDecides); {
 	case err != nil && clusterAPIDecides && q.Host == nil: // whether it is a control plane is not known
-		return fleet.Hold{}, err
+		return clusterstate.Hold{}, err
 	case err != nil:
-		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
+		return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
 	}
-	return fleet.Hold{}, nil
+	return clusterstate.Hold{}, nil
 }
 
-func (q *question) watchedLabelHold() (fleet.Hold, error) { return rules.Label(q.node.Labels), nil }
+func (q *question) watchedLabelHold() (clusterstate.Hold, error) {
+	return rules.Label(q.node.Labels), nil
+}
 
-func (q *question) labelHold() (fleet.Hold, error) { return rules.Label(q.labels), nil }
+func (q *question) labelHold() (clusterstate.Hold, error) { return rules.Label(q.labels), nil }
 
-func (q *question) managerHold() (fleet.Hold, error) { return q.manager, nil }
+func (q *question) managerHold() (clusterstate.Hold, error) { return q.manager, nil }

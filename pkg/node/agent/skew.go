@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -59,10 +59,10 @@ func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, clus
 func versionsOf(apiServers []corev1.Pod) (map[string]version.Version, error) {
 	versions := map[string]version.Version{}
 	for i := range apiServers {
-		if !fleet.IsStaticPod(&apiServers[i]) {
+		if !clusterstate.IsStaticPod(&apiServers[i]) {
 			continue
 		}
-		v, err := version.Parse(fleet.StaticPodVersion(&apiServers[i]))
+		v, err := version.Parse(clusterstate.StaticPodVersion(&apiServers[i]))
 		if err != nil {
 			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)
 		}

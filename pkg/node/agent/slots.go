@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
@@ -117,7 +117,7 @@ func (s *slotSense) of(node *corev1.Node, ordered string) machine.Slot {
 		if one.Holder == me && (seen.Held == "" || one.Name == mark) {
 			seen.Held = one.Name
 		}
-		if one.ReservedFor == me && (one.Holder == fleet.Owner{} || one.Holder == me) {
+		if one.ReservedFor == me && (one.Holder == clusterstate.Owner{} || one.Holder == me) {
 			seen.Reserved = one.Name
 		}
 	}
@@ -136,7 +136,7 @@ func orderedSlot(nu *v1alpha1.NodeUpgrade) string {
 func (s *slotSense) anyHeld() bool {
 	return slices.ContainsFunc(s.leases.leases(), func(lease *coordinationv1.Lease) bool {
 		one, err := slot.FromLease(lease)
-		return err != nil || one.Holder != (fleet.Owner{})
+		return err != nil || one.Holder != (clusterstate.Owner{})
 	})
 }
 
@@ -144,11 +144,11 @@ func (s *slotSense) anyHeld() bool {
 type leaseWrite struct {
 	name   string
 	before string // the resourceVersion that the watch showed
-	holder fleet.Owner
+	holder clusterstate.Owner
 }
 
 // write calls write, which makes holder the slot's holder.
-func (s *slotSense) write(name string, holder fleet.Owner, write func() error) error {
+func (s *slotSense) write(name string, holder clusterstate.Owner, write func() error) error {
 	shown := s.lease(name)
 	if err := write(); err != nil || shown == nil {
 		return err
@@ -159,7 +159,7 @@ func (s *slotSense) write(name string, holder fleet.Owner, write func() error) e
 
 // addHolder puts the holder that the agent has just written into the slot, which the watch shows in that
 // version of its Lease.
-func (s *slotSense) addHolder(one *fleet.Slot, version string) {
+func (s *slotSense) addHolder(one *clusterstate.Slot, version string) {
 	w := s.written
 	switch {
 	case w.name != one.Name:
@@ -167,8 +167,8 @@ func (s *slotSense) addHolder(one *fleet.Slot, version string) {
 	case w.before != version:
 		s.written = leaseWrite{}
 		return
-	case one.ReservedFor == one.Holder && w.holder == (fleet.Owner{}):
-		one.ReservedFor = fleet.Owner{} // freed with its reservation
+	case one.ReservedFor == one.Holder && w.holder == (clusterstate.Owner{}):
+		one.ReservedFor = clusterstate.Owner{} // freed with its reservation
 	}
 	one.Holder = w.holder
 }
@@ -180,5 +180,5 @@ func (s *slotSense) take(ctx context.Context, name string, node *corev1.Node) er
 
 // free frees the slot.
 func (s *slotSense) free(ctx context.Context, name string, node *corev1.Node) error {
-	return s.write(name, fleet.Owner{}, func() error { return s.changes.Free(ctx, name, ownerOf(node)) })
+	return s.write(name, clusterstate.Owner{}, func() error { return s.changes.Free(ctx, name, ownerOf(node)) })
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
@@ -78,23 +78,23 @@ func TestOwnWriteOfNode(t *testing.T) {
 
 // TestOwnWriteOfLease checks the same of the slot's Lease.
 func TestOwnWriteOfLease(t *testing.T) {
-	me, next := fleet.Owner{Node: "w1", UID: "u"}, fleet.Owner{Node: "w2", UID: "v"}
-	lease := func(version, reserved string, holder fleet.Owner) *coordinationv1.Lease {
+	me, next := clusterstate.Owner{Node: "w1", UID: "u"}, clusterstate.Owner{Node: "w2", UID: "v"}
+	lease := func(version, reserved string, holder clusterstate.Owner) *coordinationv1.Lease {
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "slot-0", ResourceVersion: version, Annotations: map[string]string{v1alpha1.ReservedForAnnotation: reserved}}}
-		if text := holder.String(); holder != (fleet.Owner{}) {
+		if text := holder.String(); holder != (clusterstate.Owner{}) {
 			l.Spec.HolderIdentity = &text
 		}
 		return l
 	}
 	for name, test := range map[string]struct {
 		before, later *coordinationv1.Lease
-		holder        fleet.Owner
+		holder        clusterstate.Owner
 		want          machine.Slot
 	}{
-		"taken":                          {lease("7", me.String(), fleet.Owner{}), lease("7", me.String(), fleet.Owner{}), me, machine.Slot{Held: "slot-0", Reserved: "slot-0"}},
-		"freed":                          {lease("7", me.String(), me), lease("7", me.String(), me), fleet.Owner{}, machine.Slot{}},
-		"freed, and reserved for others": {lease("7", next.String(), me), lease("7", next.String(), me), fleet.Owner{}, machine.Slot{}},
-		"taken by another one since":     {lease("7", me.String(), fleet.Owner{}), lease("9", next.String(), next), me, machine.Slot{}},
+		"taken":                          {lease("7", me.String(), clusterstate.Owner{}), lease("7", me.String(), clusterstate.Owner{}), me, machine.Slot{Held: "slot-0", Reserved: "slot-0"}},
+		"freed":                          {lease("7", me.String(), me), lease("7", me.String(), me), clusterstate.Owner{}, machine.Slot{}},
+		"freed, and reserved for others": {lease("7", next.String(), me), lease("7", next.String(), me), clusterstate.Owner{}, machine.Slot{}},
+		"taken by another one since":     {lease("7", me.String(), clusterstate.Owner{}), lease("9", next.String(), next), me, machine.Slot{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unconnected(t)
@@ -218,7 +218,7 @@ func TestReleaseFromAnswer(t *testing.T) {
 			if test.answered {
 				r.answer = answer
 			}
-			var hold fleet.Hold
+			var hold clusterstate.Hold
 			order, err := a.orderNow(t.Context(), r)
 			if err == nil {
 				hold = stillReleased(r.Spec, order)

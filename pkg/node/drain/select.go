@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // selection is the node's pods by what a round does with them.
 type selection struct {
 	settings  v1alpha1.Drain
-	rules     fleet.DrainRules
+	rules     clusterstate.DrainRules
 	evict     []corev1.Pod
 	wait      []corev1.Pod // not evicted; the drain waits until they have ended
 	unmanaged []string     // pods that no controller would recreate
@@ -30,7 +30,7 @@ type selection struct {
 
 // classifyPods lists the node's pods and classifies them.
 func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (selection, error) {
-	rules, err := fleet.CompileDrainRules(settings.Rules)
+	rules, err := clusterstate.CompileDrainRules(settings.Rules)
 	if err != nil {
 		return selection{}, err
 	}
@@ -91,7 +91,7 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 func (s *selection) classify(pod corev1.Pod) {
 	behavior := s.rules.Behavior(pod.Namespace, pod.Labels)
 	switch {
-	case fleet.ToleratesUnschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
+	case clusterstate.ToleratesUnschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
 		if !finished(pod) {
 			s.staying = append(s.staying, pod)
 		}

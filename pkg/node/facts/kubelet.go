@@ -17,7 +17,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
@@ -75,10 +75,10 @@ func (g *gatherer) configDropIns(dir string) []string {
 }
 
 // kubeletConfig returns the configuration in the files, merged in their order.
-func (g *gatherer) kubeletConfig(paths []string) fleet.KubeletConfig {
-	var merged fleet.KubeletConfig
+func (g *gatherer) kubeletConfig(paths []string) clusterstate.KubeletConfig {
+	var merged clusterstate.KubeletConfig
 	for _, path := range paths {
-		one, err := fleet.ParseKubeletConfig(g.readIfThere(path))
+		one, err := clusterstate.ParseKubeletConfig(g.readIfThere(path))
 		if err != nil {
 			g.problem("reading %s: %v", path, err)
 		}

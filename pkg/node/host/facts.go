@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -197,7 +197,7 @@ func manifestTag(manifest []byte, component string) (string, error) {
 		if c.Name != component {
 			continue
 		}
-		return fleet.ImageVersion(c.Image), nil
+		return clusterstate.ImageVersion(c.Image), nil
 	}
 	return "", fmt.Errorf("the manifest of %s has no container of that name", component)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // maxVolumes is how many volumes NodeUpgrade.status.attachedVolumes may hold.
@@ -14,7 +14,7 @@ const maxVolumes = 256
 // detaching waits, for a limited time, until the volumes of the pods that have gone are detached.
 // Until then nothing is changed on the node, and the attempt can abort.
 func detaching(s State, o Observation) (State, Action) {
-	within := fleet.Seconds(o.Spec.Drain.VolumesDetachedSeconds)
+	within := clusterstate.Seconds(o.Spec.Drain.VolumesDetachedSeconds)
 	limit := s.firstEntered(v1alpha1.StepDetaching, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck).Add(within)
 	if atTarget(o) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func cordoning(s State, o Observation) (State, Action) {
@@ -38,7 +38,7 @@ func draining(s State, o Observation) (State, Action) {
 		return abortWithdrawn(s.uncounted(), o)
 	case o.Slot.Held != "" && !cordoned(o):
 		return s.reenter(v1alpha1.StepCordoning, o), Action{}
-	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0 && fleet.Seconds(o.Spec.Drain.VolumesDetachedSeconds) > 0:
+	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0 && clusterstate.Seconds(o.Spec.Drain.VolumesDetachedSeconds) > 0:
 		return s.enter(v1alpha1.StepDetaching, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -20,7 +20,7 @@ func atLastCheck(since time.Time) (State, Observation) {
 		Node:  Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
 		Host:  &Host{At: since, HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true}},
 		Slot:  Slot{Held: "slot-0"},
-		Rules: &fleet.Hold{},
+		Rules: &clusterstate.Hold{},
 	}
 	return s, o
 }

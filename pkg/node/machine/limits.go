@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // The limits of each step.
@@ -62,15 +62,15 @@ func stageRetry(s State, failed time.Time) time.Time {
 }
 
 func drainTimeout(o Observation) time.Duration {
-	return fleet.Seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
+	return clusterstate.Seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
 }
 
 // readyWithin returns ReadyWithin, or more if the guard may act until then.
 func readyWithin(o Observation) time.Duration {
-	return max(ReadyWithin, fleet.Seconds(o.Spec.GuardSeconds)+returnWithin)
+	return max(ReadyWithin, clusterstate.Seconds(o.Spec.GuardSeconds)+returnWithin)
 }
 
-func settle(o Observation) time.Duration { return fleet.Seconds(o.Spec.SettleSeconds) }
+func settle(o Observation) time.Duration { return clusterstate.Seconds(o.Spec.SettleSeconds) }
 
 // deadline returns when a step that waits for something runs out of time.
 func deadline(s State, o Observation, within time.Duration) time.Time {
@@ -107,7 +107,7 @@ func attemptsExhausted(s State) bool {
 func NeedsRules(s State, o Observation) bool {
 	o.Rules = nil
 	unknown, without := Next(s, o)
-	o.Rules = &fleet.Hold{}
+	o.Rules = &clusterstate.Hold{}
 	open, with := Next(s, o)
 	return unknown.Step != open.Step || unknown.Reason != open.Reason || unknown.Message != open.Message ||
 		without.Do != with.Do || without.Verb != with.Verb

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -82,11 +82,11 @@ func beginAttempt(s State, o Observation) (State, Action) {
 // apiserver or a member of etcd share one slot: its Lease ensures that two of them are never out
 // of service at once, whatever the labels of their Nodes say.
 func wrongSlot(o Observation, slot string) bool {
-	return slot != "" && slot != fleet.ControlPlaneSlot && o.Host != nil && o.Host.OneAtATime
+	return slot != "" && slot != clusterstate.ControlPlaneSlot && o.Host != nil && o.Host.OneAtATime
 }
 
 func wrongSlotMessage(slot string) string {
-	return fmt.Sprintf("this node runs a kube-apiserver or a member of etcd, and takes only %s, not %s", fleet.ControlPlaneSlot, slot)
+	return fmt.Sprintf("this node runs a kube-apiserver or a member of etcd, and takes only %s, not %s", clusterstate.ControlPlaneSlot, slot)
 }
 
 // abortIfBlocked aborts the attempt if the node may not begin a disruptive action now.

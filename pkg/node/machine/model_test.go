@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -51,7 +51,7 @@ type model struct {
 	state     State // the agent's own
 	persisted State // what the API server has
 
-	gate          fleet.Hold
+	gate          clusterstate.Hold
 	gateUnknown   bool // the gate is not known
 	reserved      bool
 	held          string
@@ -97,7 +97,7 @@ const (
 func newModel() *model {
 	m := &model{
 		now:         time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC),
-		gate:        fleet.Hold{},
+		gate:        clusterstate.Hold{},
 		healthy:     true,
 		work:        map[verb.Verb]Work{},
 		rebootWorks: true,
@@ -328,7 +328,7 @@ func (m *model) do(a Action) {
 // node may then go on.
 func (m *model) waitedForVolumes() bool {
 	for _, one := range m.state.Steps {
-		if one.Step == v1alpha1.StepDetaching && one.FinishedAt.Sub(one.StartedAt) >= fleet.Seconds(m.spec.Drain.VolumesDetachedSeconds) {
+		if one.Step == v1alpha1.StepDetaching && one.FinishedAt.Sub(one.StartedAt) >= clusterstate.Seconds(m.spec.Drain.VolumesDetachedSeconds) {
 			return m.spec.Drain.OnTimeout == v1alpha1.OnTimeoutDelete
 		}
 	}
@@ -387,7 +387,7 @@ func (m *model) run(a Action) {
 		flipped := m.host.Active == m.spec.Version
 		m.check(flipped || m.held != "" && m.lastCheckOpen, "the image is activated after a last check with a closed gate")
 		m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot activates an image")
-		m.check(len(m.volumes) == 0 || fleet.Seconds(m.spec.Drain.VolumesDetachedSeconds) == 0 || m.state.restarts() || m.waitedForVolumes(), "the image is activated before the volumes are detached")
+		m.check(len(m.volumes) == 0 || clusterstate.Seconds(m.spec.Drain.VolumesDetachedSeconds) == 0 || m.state.restarts() || m.waitedForVolumes(), "the image is activated before the volumes are detached")
 		m.check(m.state.restarts() || m.node.Unschedulable && m.pods == 0, "the image is activated on a node that is not drained")
 		m.check(!m.state.restarts() || m.mountsChecked(), "a restart begins without fresh facts about the mounts")
 		m.check(m.mayBeOutOfService(), "the image is activated with a slot that is gone")
@@ -431,7 +431,7 @@ func (m *model) checkObserved(before State) {
 		gone := m.now.Sub(m.aliveAt)
 		m.check(gone <= time.Minute, "%s ends although the kubelet has been gone for %s", before.Step, gone)
 	}
-	pause := fleet.Seconds(m.spec.MinReadySeconds)
+	pause := clusterstate.Seconds(m.spec.MinReadySeconds)
 	if m.state.Step != v1alpha1.StepUnlocking || m.held == "" || pause == 0 {
 		return
 	}

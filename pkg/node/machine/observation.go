@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -39,7 +39,7 @@ type Observation struct {
 
 	// Rules is set if NeedsRules is true: why a disruptive action may not begin now, or that it may.
 	// One that could not be read holds, with ReasonRulesUnknown. Nil means that it is not known yet.
-	Rules *fleet.Hold
+	Rules *clusterstate.Hold
 	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
 	// Lease is the kubelet's, if NeedsLease is true. Nil means that it is not known yet.
@@ -105,7 +105,7 @@ type Host struct {
 	// KubeadmVersion is the last version that kubeadm completed, confirmed by the static pods.
 	KubeadmVersion string
 	// OneAtATime reports whether the node runs a kube-apiserver or a member of etcd, by its own
-	// files: it takes no slot but fleet.ControlPlaneSlot, whatever its Node's labels are.
+	// files: it takes no slot but clusterstate.ControlPlaneSlot, whatever its Node's labels are.
 	OneAtATime bool
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestPromises moves a node through an upgrade while at random the agent crashes, the
@@ -117,9 +117,9 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		m.crash()
 	case "gate":
 		if m.gate.Holds() {
-			m.gate = fleet.Hold{}
+			m.gate = clusterstate.Hold{}
 		} else {
-			m.gate = fleet.Hold{Reason: v1alpha1.ReasonWindowClosed}
+			m.gate = clusterstate.Hold{Reason: v1alpha1.ReasonWindowClosed}
 		}
 	case "release":
 		m.coordinate(v1alpha1.ReleaseNode)
@@ -202,7 +202,7 @@ func (m *model) coordinate(release v1alpha1.Release) {
 
 // recoverAll ends all faults and gives the node what it needs.
 func (m *model) recoverAll() {
-	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = fleet.Hold{}, false, false, "", true
+	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = clusterstate.Hold{}, false, false, "", true
 	m.apiSilent, m.volumes, m.volumesUnread = false, nil, ""
 	for range 500 {
 		if m.finished() && m.held == "" && !m.node.Marked() {

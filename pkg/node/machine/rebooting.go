@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -152,9 +152,9 @@ func (s State) rebootInsteadOfSoft(o Observation, why string) State {
 
 // chooseMethod chooses how the node merges the image.
 func chooseMethod(o Observation) (m v1alpha1.Method, why string) {
-	h := fleet.MethodHost{
+	h := clusterstate.MethodHost{
 		RefreshBlockers: o.Host.Node.RefreshBlockers, SoftRebootProblem: o.Host.Node.SoftRebootProblem,
 		RebootRequired: o.Host.RebootRequired, RebootReason: o.Host.RebootReason,
 	}
-	return fleet.MethodOf(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)
+	return clusterstate.MethodOf(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -236,12 +236,12 @@ func (m *model) command(t *testing.T, words []string) {
 		m.spec.Release, m.reserved = v1alpha1.ReleaseNone, false
 	case "gate":
 		m.gateUnknown = arg == "unknown"
-		m.gate = fleet.Hold{}
+		m.gate = clusterstate.Hold{}
 		if arg != "open" {
-			m.gate = fleet.Hold{Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+			m.gate = clusterstate.Hold{Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
 		}
 	case "closes": // the gate, for a reason, and for how long if that is known
-		m.gate = fleet.Hold{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
+		m.gate = clusterstate.Hold{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
 		if d, err := time.ParseDuration(words[2]); err == nil && d > 0 {
 			m.gate.Until = ptr.To(m.now.Add(d))
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // verifying waits until this boot's kubelet is Ready at the expected version.
@@ -98,7 +98,7 @@ func uncordoning(s State, o Observation) (State, Action) {
 
 // inService enters the step that follows once the node is back in service.
 func inService(s State, o Observation) State {
-	if fleet.Seconds(o.Spec.MinReadySeconds) > 0 {
+	if clusterstate.Seconds(o.Spec.MinReadySeconds) > 0 {
 		return s.enter(v1alpha1.StepObserving, o)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o)
@@ -109,7 +109,7 @@ func inService(s State, o Observation) State {
 // survives a restart of the agent; it ignores a time in the future, which a clock that
 // was ahead left behind.
 func observing(s State, o Observation) (State, Action) {
-	pause := fleet.Seconds(o.Spec.MinReadySeconds)
+	pause := clusterstate.Seconds(o.Spec.MinReadySeconds)
 	end, limit := s.Since.Add(pause), deadline(s, o, pause+CheckWithin)
 	if since := o.Node.ReadySince; since.After(s.Since) && !since.After(o.Now) {
 		end = since.Add(pause)

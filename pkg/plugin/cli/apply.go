@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
@@ -204,7 +204,7 @@ type proposal struct {
 	shot     snapshotFile
 	existing *v1alpha1.ClusterUpgrade // the one that asks for the same. Nil: there is none
 	upgrade  *v1alpha1.ClusterUpgrade // the one to create
-	supposed fleet.Snapshot           // in which it is active
+	supposed clusterstate.Snapshot    // in which it is active
 	decided  plan.Plan                // for that
 }
 

@@ -22,7 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/leader"
 )
 
@@ -182,7 +182,7 @@ func nameOf(context string) string {
 
 // conclude says what follows from it, and whether the leader answers.
 func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires time.Time) error {
-	fmt.Fprintf(f.Out, "%s takes a version once %s has run it for %s. The token is valid until %s: run this command again before.\n", l.Follower.Name, l.Leader.Name, l.Soak, fleet.FormatTime(expires))
+	fmt.Fprintf(f.Out, "%s takes a version once %s has run it for %s. The token is valid until %s: run this command again before.\n", l.Follower.Name, l.Leader.Name, l.Soak, clusterstate.FormatTime(expires))
 	ran, err := l.Try(ctx)
 	switch {
 	case err != nil:
@@ -192,7 +192,7 @@ func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires tim
 	case ran[0].SinceTime == nil:
 		fmt.Fprintf(f.Out, "%s is being upgraded to %s.\n", l.Leader.Name, ran[0].Version)
 	default:
-		fmt.Fprintf(f.Out, "%s has run %s since %s.\n", l.Leader.Name, ran[0].Version, fleet.FormatTime(ran[0].SinceTime.Time))
+		fmt.Fprintf(f.Out, "%s has run %s since %s.\n", l.Leader.Name, ran[0].Version, clusterstate.FormatTime(ran[0].SinceTime.Time))
 	}
 	return nil
 }

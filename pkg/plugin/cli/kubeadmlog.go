@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadmlog"
 )
 
@@ -31,7 +31,7 @@ type kubeadmRun struct {
 // showKubeadmLog writes kubeadm's output of its last run on the node, from the log of
 // the node's agent. If that has none, or cannot be read, it writes the end of the output
 // that the NodeUpgrade keeps of a failure.
-func (s *status) showKubeadmLog(ctx context.Context, reader *reader, known fleet.Snapshot) error {
+func (s *status) showKubeadmLog(ctx context.Context, reader *reader, known clusterstate.Snapshot) error {
 	run, problem := reader.kubeadmRun(ctx, s.node)
 	if run != nil {
 		fmt.Fprintf(s.ErrOut, "kubeadm on %s, %s: %s\n", s.node, run.key, runState(run.ended))

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -164,7 +164,7 @@ func (n *planCommand) read(ctx context.Context) (snapshotFile, error) {
 }
 
 // check makes the checks. From a file it takes the findings that are in it.
-func (n *planCommand) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
+func (n *planCommand) check(ctx context.Context, s *clusterstate.Snapshot, at time.Time) error {
 	if n.snapshotFile == "" {
 		return n.runPreflight(ctx, s, at)
 	}
@@ -179,7 +179,7 @@ func (n *planCommand) check(ctx context.Context, s *fleet.Snapshot, at time.Time
 }
 
 // supposeManaged has the plan show what would happen if the mode were Manage, and says so.
-func (p *program) supposeManaged(s *fleet.Snapshot) {
+func (p *program) supposeManaged(s *clusterstate.Snapshot) {
 	supposed, observed := request.SupposeManaged(*s)
 	if *s = supposed; observed {
 		fmt.Fprintf(p.ErrOut, "The plan is what would happen; %s\n", render.ObservedNote)
@@ -187,7 +187,7 @@ func (p *program) supposeManaged(s *fleet.Snapshot) {
 }
 
 // suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.
-func (n *planCommand) suppose(s *fleet.Snapshot, at time.Time) error {
+func (n *planCommand) suppose(s *clusterstate.Snapshot, at time.Time) error {
 	s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
 		return slices.ContainsFunc(n.schedules, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
 	})
@@ -204,7 +204,7 @@ func (n *planCommand) suppose(s *fleet.Snapshot, at time.Time) error {
 }
 
 // show writes the plan in the format that was chosen.
-func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time) error {
+func (n *planCommand) show(s clusterstate.Snapshot, decided plan.Plan, at time.Time) error {
 	shown := n.shown(s)
 	only := decided
 	only.Nodes = slices.DeleteFunc(slices.Clone(decided.Nodes), func(node plan.NodePlan) bool { return !shown(node.Name) })
@@ -235,7 +235,7 @@ func (n *planCommand) show(s fleet.Snapshot, decided plan.Plan, at time.Time) er
 }
 
 // shown returns a function that reports whether the node of that name is shown.
-func (n *planCommand) shown(s fleet.Snapshot) func(string) bool {
+func (n *planCommand) shown(s clusterstate.Snapshot) func(string) bool {
 	names := map[string]bool{}
 	for _, node := range s.Nodes {
 		names[node.Name] = n.filter.matches(node.Labels)
@@ -245,11 +245,11 @@ func (n *planCommand) shown(s fleet.Snapshot) func(string) bool {
 
 // inUTC returns the plan with its times as JSON shows them.
 func inUTC(decided plan.Plan) plan.Plan {
-	decided.Next = fleet.UTC(decided.Next)
-	decided.PredictedStart, decided.PredictedEnd = fleet.UTC(decided.PredictedStart), fleet.UTC(decided.PredictedEnd)
+	decided.Next = clusterstate.UTC(decided.Next)
+	decided.PredictedStart, decided.PredictedEnd = clusterstate.UTC(decided.PredictedStart), clusterstate.UTC(decided.PredictedEnd)
 	for i := range decided.Nodes {
 		n := &decided.Nodes[i]
-		n.Until, n.PredictedStart, n.PredictedEnd = fleet.UTC(n.Until), fleet.UTC(n.PredictedStart), fleet.UTC(n.PredictedEnd)
+		n.Until, n.PredictedStart, n.PredictedEnd = clusterstate.UTC(n.Until), clusterstate.UTC(n.PredictedStart), clusterstate.UTC(n.PredictedEnd)
 	}
 	return decided
 }
@@ -259,7 +259,7 @@ const checksTimeout = time.Minute
 
 // runPreflight makes the checks that the coordinator makes, with the rights of the user,
 // and puts the findings into the snapshot. What may not be read is a finding.
-func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
+func (p *program) runPreflight(ctx context.Context, s *clusterstate.Snapshot, at time.Time) error {
 	decided := plan.Decide(*s, at)
 	upgrade := request.Planned(*s, decided)
 	if upgrade == nil || decided.PreflightKey == "" {
@@ -280,6 +280,6 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	request.CompleteFacts(&facts, *s)
 	w := facts.Workloads
 	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
-	s.Preflight = &fleet.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}
+	s.Preflight = &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 )
@@ -65,7 +65,7 @@ func (r *reader) clients() snapshot.Clients {
 }
 
 // read reads what people are shown of an upgrade.
-func (r *reader) read(ctx context.Context) (fleet.Snapshot, error) {
+func (r *reader) read(ctx context.Context) (clusterstate.Snapshot, error) {
 	s, err := snapshot.ReadShown(ctx, r.clients(), r.now())
 	if err != nil {
 		return s, explain("reading the cluster", err)
@@ -113,7 +113,7 @@ type snapshotFile struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
 	TakenAt    time.Time `json:"takenAt"`
-	fleet.Snapshot
+	clusterstate.Snapshot
 }
 
 // maxSnapshot limits how much is read of a snapshot: more than 10,000 nodes have.
@@ -220,7 +220,7 @@ const sourceTimeout = 5 * time.Second
 // readSource reads the index of images that the coordinator reads. problem is what went
 // wrong with the policy, if anything. What goes wrong is the source's problem, and only
 // a warning here: the coordinator may still reach it.
-func (p *program) readSource(ctx context.Context, policy *v1alpha1.UpgradePolicy, problem error) fleet.Source {
+func (p *program) readSource(ctx context.Context, policy *v1alpha1.UpgradePolicy, problem error) clusterstate.Source {
 	if problem != nil {
 		return p.noSource(problem.Error())
 	}
@@ -237,7 +237,7 @@ func (p *program) readSource(ctx context.Context, policy *v1alpha1.UpgradePolicy
 }
 
 // noSource warns, and returns a source without an index.
-func (p *program) noSource(message string) fleet.Source {
+func (p *program) noSource(message string) clusterstate.Source {
 	fmt.Fprintf(p.ErrOut, "warning: could not read the index of images from this machine: %s\n", oneLine(message))
-	return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
+	return clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
@@ -161,11 +161,11 @@ func reportable(ctx context.Context, reader *reader) (names []string, err error)
 		return nil, err
 	}
 	records, err := reader.records(ctx)
-	return namesOf(fleet.Snapshot{Upgrades: upgrades.Items, Records: records}), err
+	return namesOf(clusterstate.Snapshot{Upgrades: upgrades.Items, Records: records}), err
 }
 
 // namesOf returns the names of the upgrades, and of those that left only records.
-func namesOf(s fleet.Snapshot) (names []string) {
+func namesOf(s clusterstate.Snapshot) (names []string) {
 	for _, u := range s.Upgrades {
 		names = append(names, u.Name)
 	}
@@ -177,7 +177,7 @@ func namesOf(s fleet.Snapshot) (names []string) {
 }
 
 // choose sets the name where the arguments have none, or that of a record.
-func (r *reporting) choose(s fleet.Snapshot) (err error) {
+func (r *reporting) choose(s clusterstate.Snapshot) (err error) {
 	if err := r.resolve(s.Records); err != nil || r.name != "" {
 		return err
 	}
@@ -186,7 +186,7 @@ func (r *reporting) choose(s fleet.Snapshot) (err error) {
 }
 
 // write writes the report of what the snapshot says.
-func (r *reporting) write(s fleet.Snapshot, at time.Time) error {
+func (r *reporting) write(s clusterstate.Snapshot, at time.Time) error {
 	made, err := report.New(s, r.name, at)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ type reportFile struct {
 
 // follow rewrites the report until the upgrade has ended. The last time it reads the
 // records, which are written when an upgrade ends.
-func (r *reporting) follow(ctx context.Context, reader *reader, first fleet.Snapshot) error {
+func (r *reporting) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot) error {
 	u := first.Upgrade(r.name)
 	if u == nil || u.Status.Outcome != "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // sources are the indexes of images that were read: many clusters have the same.
@@ -17,11 +17,11 @@ type sources struct {
 
 type indexOnce struct {
 	once  sync.Once
-	found fleet.Source
+	found clusterstate.Source
 }
 
 // of returns the index, which is read once. Without sources, it is read each time.
-func (s *sources) of(ctx context.Context, from v1alpha1.ImageSource) fleet.Source {
+func (s *sources) of(ctx context.Context, from v1alpha1.ImageSource) clusterstate.Source {
 	if s == nil {
 		return readIndex(ctx, from)
 	}
@@ -43,7 +43,7 @@ func (s *sources) of(ctx context.Context, from v1alpha1.ImageSource) fleet.Sourc
 }
 
 // readIndex reads an index of images.
-func readIndex(ctx context.Context, from v1alpha1.ImageSource) fleet.Source {
+func readIndex(ctx context.Context, from v1alpha1.ImageSource) clusterstate.Source {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
 	return source.NewPoller(from).Read(ctx)

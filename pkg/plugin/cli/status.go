@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -186,7 +186,7 @@ func writeNames(out io.Writer, shown view.Status) error {
 
 // follow runs the follower: on a terminal it redraws the screen, elsewhere it writes a
 // line for each change.
-func (p *program) follow(ctx context.Context, reader *reader, first fleet.Snapshot, f follow.Follower) error {
+func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f follow.Follower) error {
 	f.Clients, f.Now = reader.clients(), p.now
 	first.Records, _ = reader.records(ctx) // without them the forecast is less exact
 	f.Display = follow.NewLog(p.Out, p.now)

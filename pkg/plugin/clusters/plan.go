@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -62,8 +62,8 @@ func NewPlans(version string, rows []PlanRow) Plans {
 }
 
 // NewPlanRow returns what happens next by the plan for the snapshot.
-func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
-	r := PlanRow{Cluster: c, Next: NextNothing, To: decided.Version, Start: fleet.UTC(decided.PredictedStart), End: fleet.UTC(decided.PredictedEnd)}
+func NewPlanRow(c Cluster, s clusterstate.Snapshot, decided plan.Plan) PlanRow {
+	r := PlanRow{Cluster: c, Next: NextNothing, To: decided.Version, Start: clusterstate.UTC(decided.PredictedStart), End: clusterstate.UTC(decided.PredictedEnd)}
 	r.Version = OldestOf(s)
 	for _, f := range decided.Findings {
 		switch {
@@ -82,7 +82,7 @@ func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
 		return r
 	case u == nil:
 		if hold := decided.AutomaticHold; hold.Holds() {
-			r.Reason, r.Message, r.Until = hold.Reason, hold.Message, fleet.UTC(hold.Until)
+			r.Reason, r.Message, r.Until = hold.Reason, hold.Message, clusterstate.UTC(hold.Until)
 		}
 		return r
 	}
@@ -104,7 +104,7 @@ func NewPlanRow(c Cluster, s fleet.Snapshot, decided plan.Plan) PlanRow {
 }
 
 // OldestOf returns the version of the oldest kubelet; empty: none is known.
-func OldestOf(s fleet.Snapshot) string {
+func OldestOf(s clusterstate.Snapshot) string {
 	_, unmanaged := view.NewNodes(s)
 	if runs := view.Kubelets(s, unmanaged); len(runs) > 0 {
 		return runs[0].Version
@@ -124,7 +124,7 @@ func (r *PlanRow) fillNodes(decided plan.Plan) {
 			if r.Reason == v1alpha1.ReasonReleased || r.Reason == "" {
 				r.Reason, r.Message = n.Reason, n.Message
 			}
-			r.Until = fleet.UTC(n.Until)
+			r.Until = clusterstate.UTC(n.Until)
 		}
 		if n.Decision == plan.Go {
 			r.Next = NextContinue

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -56,7 +56,7 @@ type Run struct {
 
 // NewReport returns the report of rows, without what had ended before since.
 func NewReport(rows []ReportRow, since *time.Time, now time.Time) Report {
-	r := Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetReport", GeneratedTime: now.UTC().Truncate(time.Second), Since: fleet.UTC(since), Items: rows}
+	r := Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetReport", GeneratedTime: now.UTC().Truncate(time.Second), Since: clusterstate.UTC(since), Items: rows}
 	if since == nil {
 		return r
 	}
@@ -69,7 +69,7 @@ func NewReport(rows []ReportRow, since *time.Time, now time.Time) Report {
 }
 
 // NewReportRow returns what a cluster ran, by its records, its upgrades and the policy's status.ran.
-func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
+func NewReportRow(c Cluster, s clusterstate.Snapshot) ReportRow {
 	row := ReportRow{Cluster: c, Upgrades: view.NewHistory(s.Upgrades, slices.Clone(s.Records))}
 	byUID := map[string]*Run{}
 	for i := range row.Upgrades {
@@ -86,7 +86,7 @@ func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
 				run = &Run{Version: ran.Version, uid: ran.Upgrade.UID, Upgrade: ran.Upgrade.Name}
 				byUID[ran.Upgrade.UID] = run
 			}
-			run.From, run.To = cmp.Or(fleet.Instant(ran.SinceTime), run.From), fleet.Instant(ran.UntilTime)
+			run.From, run.To = cmp.Or(clusterstate.Instant(ran.SinceTime), run.From), clusterstate.Instant(ran.UntilTime)
 			run.Problem, run.Blocked = ran.Problem, ran.Blocked
 			if len(ran.Digests) > 0 {
 				run.Digests = ran.Digests
@@ -104,7 +104,7 @@ func NewReportRow(c Cluster, s fleet.Snapshot) ReportRow {
 func beganAt(e *view.Ended) *time.Time {
 	var first *time.Time
 	for _, n := range e.Record {
-		if at := fleet.Instant(n.StartTime); at != nil && (first == nil || at.Before(*first)) {
+		if at := clusterstate.Instant(n.StartTime); at != nil && (first == nil || at.Before(*first)) {
 			first = at
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
@@ -16,7 +16,7 @@ import (
 type Answer struct {
 	Cluster
 	// Snapshot is what was read. Nil: nothing was.
-	Snapshot *fleet.Snapshot
+	Snapshot *clusterstate.Snapshot
 	// UID is that of the namespace kube-system, by which a cluster is known. Empty: it may not be read.
 	UID string
 	// At is when that was read.
@@ -132,7 +132,7 @@ func SameCluster(c Cluster) *view.Problem {
 }
 
 // fill sets what the snapshot says.
-func (r *Row) fill(s fleet.Snapshot, now time.Time) {
+func (r *Row) fill(s clusterstate.Snapshot, now time.Time) {
 	status := view.NewStatus(s, now)
 	r.Versions = view.Kubelets(s, status.Unmanaged)
 	if len(r.Versions) > 0 {
@@ -185,7 +185,7 @@ func lastFailed(s view.Status) bool {
 
 // fillWindow sets the window of the node whose window comes first. It returns why no node may begin by
 // an exclusion, if so.
-func (r *Row) fillWindow(s fleet.Snapshot, status view.Status, now time.Time) (excluded schedule.Verdict) {
+func (r *Row) fillWindow(s clusterstate.Snapshot, status view.Status, now time.Time) (excluded schedule.Verdict) {
 	if len(s.Schedules) == 0 {
 		return excluded
 	}
@@ -219,7 +219,7 @@ func (r *Row) fillWindow(s fleet.Snapshot, status view.Status, now time.Time) (e
 }
 
 // classes returns the labels of one node for each set of schedules that nodes have.
-func classes(s fleet.Snapshot, unmanaged []string) (list []map[string]string) {
+func classes(s clusterstate.Snapshot, unmanaged []string) (list []map[string]string) {
 	selects := make([]func(map[string]string) bool, len(s.Schedules))
 	for i := range s.Schedules {
 		selects[i] = view.Selects(s.Schedules[i].Spec.NodeSelector)
@@ -247,7 +247,7 @@ func classes(s fleet.Snapshot, unmanaged []string) (list []map[string]string) {
 }
 
 // follows returns the gates that follow other clusters, for the version that is next here.
-func follows(s fleet.Snapshot, status view.Status, behind *Behind, now time.Time) (list []Follow) {
+func follows(s clusterstate.Snapshot, status view.Status, behind *Behind, now time.Time) (list []Follow) {
 	if s.Policy == nil {
 		return nil
 	}

@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
 // base returns a cluster with a policy, a window each night and a node, as a coordinator that runs sees it.
-func base() fleet.Snapshot {
-	s := fleet.Snapshot{Programs: fleet.Programs{At: now, CoordinatorRenewed: &now}}
+func base() clusterstate.Snapshot {
+	s := clusterstate.Snapshot{Programs: clusterstate.Programs{At: now, CoordinatorRenewed: &now}}
 	s.Policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	s.Policy.Spec.Mode = v1alpha1.ModeManage
-	s.Nodes = []fleet.Node{{Name: "w1", Kubelet: "v1.34.3", Ready: true}}
+	s.Nodes = []clusterstate.Node{{Name: "w1", Kubelet: "v1.34.3", Ready: true}}
 	s.NodeUpgrades = []v1alpha1.NodeUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: "v1.34.3"}}}}
 	s.Schedules = []v1alpha1.MaintenanceSchedule{timetable("night", "maintenanceWindows: [{name: w, startTime: 2026-11-01T22:00:00Z, endTime: 2026-11-02T04:00:00Z, recurrence: FREQ=DAILY}]")}
 	return s
@@ -37,7 +37,7 @@ func timetable(name, spec string) v1alpha1.MaintenanceSchedule {
 }
 
 // asked adds an upgrade to v1.34.4 that waits for the reason; kind is True where it is stalled.
-func asked(s fleet.Snapshot, reason v1alpha1.Reason, stalled bool) fleet.Snapshot {
+func asked(s clusterstate.Snapshot, reason v1alpha1.Reason, stalled bool) clusterstate.Snapshot {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4", UID: "1"}}
 	u.Spec.Version, u.Status.Type, u.Status.Progress, u.Status.TriggerTime = "v1.34.4", v1alpha1.TypePatch, "1/3", &metav1.Time{Time: now.Add(-time.Hour)}
 	u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: string(reason), Message: "message of " + string(reason)}}
@@ -48,7 +48,7 @@ func asked(s fleet.Snapshot, reason v1alpha1.Reason, stalled bool) fleet.Snapsho
 	return s
 }
 
-func over(s fleet.Snapshot, outcome v1alpha1.Outcome) fleet.Snapshot {
+func over(s clusterstate.Snapshot, outcome v1alpha1.Outcome) clusterstate.Snapshot {
 	s = asked(s, v1alpha1.ReasonNodeFailed, false)
 	u := &s.Upgrades[len(s.Upgrades)-1]
 	u.Name, u.Status.Outcome, u.Status.CompletionTime = "old", outcome, &metav1.Time{Time: now.Add(-time.Hour)}
@@ -57,21 +57,24 @@ func over(s fleet.Snapshot, outcome v1alpha1.Outcome) fleet.Snapshot {
 
 // TestReasons checks which of several reasons is shown: first what needs a person, and of that what failed.
 func TestReasons(t *testing.T) {
-	with := func(s fleet.Snapshot, change func(*fleet.Snapshot)) fleet.Snapshot { change(&s); return s }
-	noCoordinator := func(s *fleet.Snapshot) { s.Programs.CoordinatorRenewed = &time.Time{} }
-	failedNode := func(s *fleet.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepFailed }
-	frozen := func(s *fleet.Snapshot) {
+	with := func(s clusterstate.Snapshot, change func(*clusterstate.Snapshot)) clusterstate.Snapshot {
+		change(&s)
+		return s
+	}
+	noCoordinator := func(s *clusterstate.Snapshot) { s.Programs.CoordinatorRenewed = &time.Time{} }
+	failedNode := func(s *clusterstate.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepFailed }
+	frozen := func(s *clusterstate.Snapshot) {
 		s.Schedules = append(s.Schedules, timetable("audit", "maintenanceExclusions: [{name: x, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z, reason: the audit}]"))
 	}
-	observe := func(s *fleet.Snapshot) { s.Policy.Spec.Mode = v1alpha1.ModeObserve }
-	approval := func(s *fleet.Snapshot) { s.Upgrades[0].Spec.Strategy.Approval = v1alpha1.ApprovalRequired }
+	observe := func(s *clusterstate.Snapshot) { s.Policy.Spec.Mode = v1alpha1.ModeObserve }
+	approval := func(s *clusterstate.Snapshot) { s.Upgrades[0].Spec.Strategy.Approval = v1alpha1.ApprovalRequired }
 	for name, test := range map[string]struct {
-		s    fleet.Snapshot
+		s    clusterstate.Snapshot
 		want string // state, reason, and whether it needs a person
 	}{
 		"nothing":                              {base(), "Idle"},
 		"a window that is closed":              {asked(base(), v1alpha1.ReasonWindowClosed, false), "Waiting WindowClosed"},
-		"a node at work":                       {with(asked(base(), v1alpha1.ReasonReleased, false), func(s *fleet.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepDraining }), "Active Released"},
+		"a node at work":                       {with(asked(base(), v1alpha1.ReasonReleased, false), func(s *clusterstate.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepDraining }), "Active Released"},
 		"no coordinator":                       {with(asked(base(), v1alpha1.ReasonWindowClosed, false), noCoordinator), "Waiting CoordinatorNotRunning person"},
 		"a check that blocks":                  {asked(base(), v1alpha1.ReasonPreflight, true), "Waiting Preflight person"},
 		"a node failed":                        {with(asked(base(), v1alpha1.ReasonNodeFailed, true), failedNode), "Failed NodeFailed person"},
@@ -87,12 +90,14 @@ func TestReasons(t *testing.T) {
 		"mode Observe":                         {with(base(), observe), "Idle Observed person"},
 		"mode Observe, and the last failed":    {with(over(base(), v1alpha1.OutcomeFailed), observe), "Failed NodeFailed person"},
 		"an approval is missing":               {with(asked(base(), v1alpha1.ReasonApprovalRequired, false), approval), "Waiting ApprovalRequired person"},
-		"an abandoned node is no failure":      {with(base(), func(s *fleet.Snapshot) { s.NodeUpgrades[0].Abandoned = &v1alpha1.Abandoned{By: "a", Reason: "b"} }), "Idle"},
-		"a version was taken back": {with(base(), func(s *fleet.Snapshot) {
+		"an abandoned node is no failure": {with(base(), func(s *clusterstate.Snapshot) {
+			s.NodeUpgrades[0].Abandoned = &v1alpha1.Abandoned{By: "a", Reason: "b"}
+		}), "Idle"},
+		"a version was taken back": {with(base(), func(s *clusterstate.Snapshot) {
 			s.Policy.Status.TakenBack = []v1alpha1.TakenBackVersion{{Version: "v1.34.4", Reason: "slow"}}
 		}), "Idle TakenBack"},
-		"no agent": {with(base(), func(s *fleet.Snapshot) { s.Nodes, s.NodeUpgrades = nil, nil }), "Idle AgentNotRunning person"},
-		"a schedule that is invalid": {with(base(), func(s *fleet.Snapshot) {
+		"no agent": {with(base(), func(s *clusterstate.Snapshot) { s.Nodes, s.NodeUpgrades = nil, nil }), "Idle AgentNotRunning person"},
+		"a schedule that is invalid": {with(base(), func(s *clusterstate.Snapshot) {
 			s.Schedules[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionValid, Status: metav1.ConditionFalse, Message: "no"}}
 		}), "Idle ScheduleInvalid person"},
 	} {
@@ -112,7 +117,7 @@ func TestReasons(t *testing.T) {
 // TestRow checks the other columns.
 func TestRow(t *testing.T) {
 	s := asked(base(), v1alpha1.ReasonNotSoaked, false)
-	s.Nodes = append(s.Nodes, fleet.Node{Name: "w2", Kubelet: "v1.34.4", Labels: map[string]string{"pool": "db"}}, fleet.Node{Name: "w3", Kubelet: "v1.34.4"})
+	s.Nodes = append(s.Nodes, clusterstate.Node{Name: "w2", Kubelet: "v1.34.4", Labels: map[string]string{"pool": "db"}}, clusterstate.Node{Name: "w3", Kubelet: "v1.34.4"})
 	s.Schedules[0].Spec.NodeSelector = v1alpha1.NewLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"pool": "db"}})
 	s.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "alerts", Prometheus: &v1alpha1.PrometheusGate{}}, {Name: "staging", Cluster: &v1alpha1.ClusterGate{SoakSeconds: 7 * 24 * 3600}}}
 	since := metav1.NewTime(now.Add(-24 * time.Hour))
@@ -176,7 +181,7 @@ func TestTheContextThatAnswersCounts(t *testing.T) {
 // TestUnmanagedNodesDoNotCount checks that nodes which the policy does not select have no part in a row.
 func TestUnmanagedNodesDoNotCount(t *testing.T) {
 	s := base()
-	s.Nodes = append(s.Nodes, fleet.Node{Name: "old", Kubelet: "v1.20.1"})
+	s.Nodes = append(s.Nodes, clusterstate.Node{Name: "old", Kubelet: "v1.20.1"})
 	s.Policy.Spec.NodeSelector = v1alpha1.NewLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}})
 	s.Nodes[0].Labels = map[string]string{"pool": "a"}
 	if r := NewRow(Answer{Snapshot: &s, At: now}, now); r.Version != "v1.34.3" || len(r.Versions) != 1 {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func policy(f Facts) []Line {
@@ -58,7 +58,7 @@ func imageSource(f Facts) []Line {
 		case "True":
 			text := "the coordinator reads the index of images"
 			if signed := f.Policy.Status.IndexSigned; signed != nil {
-				text += ", which was signed on " + fleet.FormatTime(signed.Time.Time)
+				text += ", which was signed on " + clusterstate.FormatTime(signed.Time.Time)
 			}
 			return []Line{{"source", OK, text, ""}}
 		case "False":

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // Frame is what is known at one moment.
 type Frame struct {
-	Cluster fleet.Snapshot
+	Cluster clusterstate.Snapshot
 	Status  view.Status
 	// Progress of the upgrade that is followed. Nil: Picture is shown instead.
 	Progress *view.Progress

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -46,7 +46,7 @@ const redrawEvery = 150 * time.Millisecond
 // Run shows the upgrade. It ends with the upgrade, without an error if that succeeded, or with
 // ctx and its error.
 // first is what is known when it begins.
-func (f *Follower) Run(ctx context.Context, first fleet.Snapshot) error {
+func (f *Follower) Run(ctx context.Context, first clusterstate.Snapshot) error {
 	defer f.Display.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -97,7 +97,7 @@ func (f *Follower) Run(ctx context.Context, first fleet.Snapshot) error {
 }
 
 // watch begins to follow the cluster. changes receives when something has changed.
-func (f *Follower) watch(ctx context.Context, known fleet.Snapshot, changes chan struct{}) (*snapshot.Following, context.CancelFunc, error) {
+func (f *Follower) watch(ctx context.Context, known clusterstate.Snapshot, changes chan struct{}) (*snapshot.Following, context.CancelFunc, error) {
 	ctx, end := context.WithCancel(ctx)
 	following, err := snapshot.Follow(ctx, f.Clients, known, f.Now, func() {
 		select {
@@ -109,7 +109,7 @@ func (f *Follower) watch(ctx context.Context, known fleet.Snapshot, changes chan
 }
 
 // show displays what is known, and reports whether the upgrade has ended and how.
-func (f *Follower) show(s fleet.Snapshot, unreachable, changed bool) (ended bool, err error) {
+func (f *Follower) show(s clusterstate.Snapshot, unreachable, changed bool) (ended bool, err error) {
 	frame := Frame{Cluster: s, Status: view.NewStatus(s, f.Now()), Unreachable: unreachable}
 	instead := false
 	if f.Picture != nil {
@@ -139,7 +139,7 @@ func (f *Follower) show(s fleet.Snapshot, unreachable, changed bool) (ended bool
 
 // Outcome reports whether the upgrade with that name has ended, or stands still until a
 // person acts. The error, a Failure, says how if that is not well.
-func Outcome(s fleet.Snapshot, name string) (ended bool, err error) {
+func Outcome(s clusterstate.Snapshot, name string) (ended bool, err error) {
 	if name == "" {
 		return false, nil
 	}

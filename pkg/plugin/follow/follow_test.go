@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
@@ -46,7 +46,7 @@ func (r *recorder) last() (f Frame) {
 }
 
 // newFollower returns a Follower of the upgrade u on a real API server, and the clients.
-func newFollower(t *testing.T) (*Follower, *recorder, fleet.Snapshot) {
+func newFollower(t *testing.T) (*Follower, *recorder, clusterstate.Snapshot) {
 	t.Helper()
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
@@ -63,7 +63,7 @@ func newFollower(t *testing.T) (*Follower, *recorder, fleet.Snapshot) {
 	shown := &recorder{}
 	clients := snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(config), Ours: kinds}
 	f := &Follower{Clients: clients, Display: shown, Now: time.Now, Upgrade: "u"}
-	return f, shown, fleet.Snapshot{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
+	return f, shown, clusterstate.Snapshot{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 }
 
 func TestRunEndsWithTheUpgrade(t *testing.T) {

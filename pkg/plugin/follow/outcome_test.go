@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // upgrade returns a ClusterUpgrade to v1.34.4 with these conditions.
@@ -57,7 +57,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ended, err := Outcome(fleet.Snapshot{Upgrades: test.upgrades}, test.name)
+			ended, err := Outcome(clusterstate.Snapshot{Upgrades: test.upgrades}, test.name)
 			if ended != test.ended || (err != nil) != (test.want != "") {
 				t.Fatalf("got %t, %v; want %t, %q", ended, err, test.ended, test.want)
 			}

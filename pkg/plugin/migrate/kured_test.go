@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -138,7 +138,7 @@ func describe(r Result) string {
 func TestKuredFlags(t *testing.T) {
 	runCases(t, "testdata/kured.txt", 40, func(input string) string {
 		r := FromKured(parseInput(input))
-		if _, err := fleet.CompileDrainRules(r.Policy.Strategy.Drain.Rules); err != nil {
+		if _, err := clusterstate.CompileDrainRules(r.Policy.Strategy.Drain.Rules); err != nil {
 			t.Errorf("%s: %v", input, err)
 		}
 		if r.Schedule != nil {

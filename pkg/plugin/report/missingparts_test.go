@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/upgradesample"
 )
 
 // changed returns the report of the example after a change.
-func changed(t *testing.T, change func(*fleet.Snapshot)) *report.Report {
+func changed(t *testing.T, change func(*clusterstate.Snapshot)) *report.Report {
 	t.Helper()
 	s, at := upgradesample.Example()
 	change(&s)
@@ -33,19 +33,19 @@ func hasNote(r *report.Report, words string) bool {
 // TestMissing checks that a report is made from what there is, and says what is missing.
 func TestMissing(t *testing.T) {
 	for name, row := range map[string]struct {
-		change func(*fleet.Snapshot)
+		change func(*clusterstate.Snapshot)
 		note   string
 		nodes  int
 	}{
-		"the ClusterUpgrade": {func(s *fleet.Snapshot) { s.Upgrades = nil }, "ClusterUpgrade v1.35.4 was deleted", 11},
-		"the record":         {func(s *fleet.Snapshot) { s.Records = s.Records[:1] }, "no record of the nodes", 0},
-		"a piece":            {func(s *fleet.Snapshot) { s.Records[1].Pieces = 2 }, "1 of its 2 objects", 11},
-		"the Nodes":          {func(s *fleet.Snapshot) { s.Nodes = nil }, "schedules that existed", 11},
-		"who asked": {func(s *fleet.Snapshot) {
+		"the ClusterUpgrade": {func(s *clusterstate.Snapshot) { s.Upgrades = nil }, "ClusterUpgrade v1.35.4 was deleted", 11},
+		"the record":         {func(s *clusterstate.Snapshot) { s.Records = s.Records[:1] }, "no record of the nodes", 0},
+		"a piece":            {func(s *clusterstate.Snapshot) { s.Records[1].Pieces = 2 }, "1 of its 2 objects", 11},
+		"the Nodes":          {func(s *clusterstate.Snapshot) { s.Nodes = nil }, "schedules that existed", 11},
+		"who asked": {func(s *clusterstate.Snapshot) {
 			s.Upgrades[0].Annotations = nil
 		}, "Who requested the upgrade is not known", 11},
-		"a valid schedule": {func(s *fleet.Snapshot) { s.Schedules[0].Spec.TimeZone = "Mars" }, "a schedule is invalid now", 11},
-		"another upgrade of that name": {func(s *fleet.Snapshot) {
+		"a valid schedule": {func(s *clusterstate.Snapshot) { s.Schedules[0].Spec.TimeZone = "Mars" }, "a schedule is invalid now", 11},
+		"another upgrade of that name": {func(s *clusterstate.Snapshot) {
 			old := s.Records[1]
 			old.Upgrade.UID = "older"
 			s.Records = append(s.Records, old)
@@ -66,7 +66,7 @@ func TestMissing(t *testing.T) {
 
 // TestNewest checks that of several deleted upgrades with the same name the newest is meant.
 func TestNewest(t *testing.T) {
-	r := changed(t, func(s *fleet.Snapshot) {
+	r := changed(t, func(s *clusterstate.Snapshot) {
 		s.Upgrades = nil
 		old := s.Records[1]
 		old.Upgrade.UID, old.CompletionTime = "older", metav1.Time{Time: old.CompletionTime.AddDate(0, -1, 0)}
@@ -132,14 +132,14 @@ func TestLength(t *testing.T) {
 // record or from the ClusterUpgrade.
 func TestIgnoredGates(t *testing.T) {
 	ignored := []v1alpha1.IgnoredGate{{Name: "alerts", Reason: "noise", By: "alice"}}
-	for name, change := range map[string]func(*fleet.Snapshot){
-		"both": func(s *fleet.Snapshot) {
+	for name, change := range map[string]func(*clusterstate.Snapshot){
+		"both": func(s *clusterstate.Snapshot) {
 			for i := range s.Records {
 				s.Records[i].IgnoreGates = ignored
 			}
 			s.Upgrades[0].Spec.IgnoreGates = ignored
 		},
-		"the ClusterUpgrade alone": func(s *fleet.Snapshot) { s.Records, s.Upgrades[0].Spec.IgnoreGates = nil, ignored },
+		"the ClusterUpgrade alone": func(s *clusterstate.Snapshot) { s.Records, s.Upgrades[0].Spec.IgnoreGates = nil, ignored },
 	} {
 		notes := slices.DeleteFunc(changed(t, change).Notes, func(note string) bool { return !strings.Contains(note, "gate") })
 		if want := []string{"The upgrade did not wait for gate alerts: noise (alice)."}; !slices.Equal(notes, want) {

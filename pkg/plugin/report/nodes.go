@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // addNodes adds the nodes of the record, or of the upgrade as far as it is.
@@ -17,7 +17,7 @@ func (b *builder) addNodes() {
 	records := b.recorded()
 	b.report.Nodes = make([]Node, len(records))
 	groupOf := b.groups()
-	fleetNodes := make(map[string]*fleet.Node, len(b.snapshot.Nodes))
+	fleetNodes := make(map[string]*clusterstate.Node, len(b.snapshot.Nodes))
 	for i := range b.snapshot.Nodes {
 		fleetNodes[b.snapshot.Nodes[i].Name] = &b.snapshot.Nodes[i]
 	}
@@ -50,7 +50,7 @@ func (b *builder) recorded() (records []v1alpha1.NodeRecord) {
 
 // groups returns a function that returns the name of a node's group in the strategy. It is
 // empty for nodes in none.
-func (b *builder) groups() func(*fleet.Node) string {
+func (b *builder) groups() func(*clusterstate.Node) string {
 	type group struct {
 		name     string
 		selector labels.Selector
@@ -63,7 +63,7 @@ func (b *builder) groups() func(*fleet.Node) string {
 			}
 		}
 	}
-	return func(n *fleet.Node) string {
+	return func(n *clusterstate.Node) string {
 		if n.ControlPlane {
 			return plan.ControlPlaneGroup
 		}
@@ -78,13 +78,13 @@ func (b *builder) groups() func(*fleet.Node) string {
 
 func (b *builder) node(r *v1alpha1.NodeRecord) Node {
 	n := Node{
-		Name: r.Name, From: r.From, To: r.To, StartTime: fleet.Instant(r.StartTime), EndTime: fleet.Instant(r.CompletionTime),
+		Name: r.Name, From: r.From, To: r.To, StartTime: clusterstate.Instant(r.StartTime), EndTime: clusterstate.Instant(r.CompletionTime),
 		Attempts: r.Attempts, Reason: r.Reason, MethodMessage: r.MethodMessage,
 	}
 	for _, step := range r.Steps {
-		one := Step{Step: step.Step, Start: *fleet.UTC(&step.StartTime.Time)}
+		one := Step{Step: step.Step, Start: *clusterstate.UTC(&step.StartTime.Time)}
 		if step.EndTime != nil {
-			one.End = fleet.UTC(&step.EndTime.Time)
+			one.End = clusterstate.UTC(&step.EndTime.Time)
 		}
 		n.Steps = append(n.Steps, one)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
@@ -118,7 +118,7 @@ type Exclusion struct {
 }
 
 // New returns the report of the upgrade with that name, as it is at an instant.
-func New(s fleet.Snapshot, name string, at time.Time) (*Report, error) {
+func New(s clusterstate.Snapshot, name string, at time.Time) (*Report, error) {
 	about, err := find(s, name)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func New(s fleet.Snapshot, name string, at time.Time) (*Report, error) {
 // builder builds a Report.
 type builder struct {
 	subject
-	snapshot fleet.Snapshot
+	snapshot clusterstate.Snapshot
 	at       time.Time
 	expected plan.Plan // zero for an upgrade that has ended, or is not the active one
 	report   *Report
@@ -156,7 +156,7 @@ type subject struct {
 }
 
 // find returns the upgrade with that name; of several the newest.
-func find(s fleet.Snapshot, name string) (found subject, err error) {
+func find(s clusterstate.Snapshot, name string) (found subject, err error) {
 	byUID := map[string][]v1alpha1.UpgradeRecord{}
 	latest, latestUID := time.Time{}, ""
 	for _, r := range s.Records {
@@ -189,11 +189,11 @@ func (b *builder) addPlan() {
 		return
 	}
 	if u := b.upgrade; b.snapshot.Preflight == nil && u.Status.PreflightTime != nil {
-		b.snapshot.Preflight = &fleet.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
+		b.snapshot.Preflight = &clusterstate.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
 	}
 	if p := plan.Predict(b.snapshot, b.at); p.Upgrade == b.upgrade.Name {
 		b.expected = p
-		b.report.Upgrade.PredictedEndTime = fleet.UTC(p.PredictedEnd)
+		b.report.Upgrade.PredictedEndTime = clusterstate.UTC(p.PredictedEnd)
 	}
 }
 
@@ -223,9 +223,9 @@ func (b *builder) addPresent() {
 	for i := range b.report.Nodes {
 		n := &b.report.Nodes[i]
 		if p := plans[n.Name]; p != nil {
-			n.PredictedStartTime, n.PredictedEndTime = fleet.UTC(p.PredictedStart), fleet.UTC(p.PredictedEnd)
+			n.PredictedStartTime, n.PredictedEndTime = clusterstate.UTC(p.PredictedStart), clusterstate.UTC(p.PredictedEnd)
 			if n.State != Done && n.State != UpToDate {
-				n.Reason, n.Message, n.Until = p.Reason, p.Message, fleet.UTC(p.Until)
+				n.Reason, n.Message, n.Until = p.Reason, p.Message, clusterstate.UTC(p.Until)
 			}
 		}
 		u := statuses[n.Name]
@@ -236,9 +236,9 @@ func (b *builder) addPresent() {
 		if reason == "" {
 			continue
 		}
-		n.Reason, n.Message, n.Until = reason, message, fleet.Instant(u.Status.StepEndTime)
+		n.Reason, n.Message, n.Until = reason, message, clusterstate.Instant(u.Status.StepEndTime)
 		if hold, _ := u.Status.Hold(); hold == reason {
-			n.Until = fleet.Instant(u.Status.HoldEndTime)
+			n.Until = clusterstate.Instant(u.Status.HoldEndTime)
 		}
 		if u.Abandoned != nil {
 			n.State, n.Reason, n.Message, n.Until = Failed, v1alpha1.ReasonAbandoned, u.Abandoned.String(), nil
@@ -268,7 +268,7 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
 		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason,
 		Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
-		StartTime: fleet.Instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: fleet.Instant(&r.CompletionTime),
+		StartTime: clusterstate.Instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: clusterstate.Instant(&r.CompletionTime),
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
@@ -292,10 +292,10 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.Upgrade = Upgrade{
 		Name: u.Name, UID: string(u.UID), Type: rules.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		RequestedTime: fleet.Instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
+		RequestedTime: clusterstate.Instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
 		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
-		StartTime: cmp.Or(fleet.Instant(u.Status.TriggerTime), fleet.Instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
-		EndTime: fleet.Instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
+		StartTime: cmp.Or(clusterstate.Instant(u.Status.TriggerTime), clusterstate.Instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
+		EndTime: clusterstate.Instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
 	}
 	b.report.Upgrade.Changed, b.report.Upgrade.ChangedBy = u.Changed()
 	if strategy.MaxUnavailable != nil {
@@ -305,7 +305,7 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
 	b.report.Findings, b.report.Images = u.Status.Findings, u.Status.Images
 	if at := u.Status.PreflightTime; at != nil {
-		b.report.FindingsTime = fleet.UTC(&at.Time)
+		b.report.FindingsTime = clusterstate.UTC(&at.Time)
 	}
 }
 

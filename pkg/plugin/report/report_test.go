@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/upgradesample"
 )
@@ -52,12 +52,12 @@ func TestSnapshots(t *testing.T) {
 			APIVersion string    `json:"apiVersion"`
 			Kind       string    `json:"kind"`
 			TakenAt    time.Time `json:"takenAt"`
-			fleet.Snapshot
+			clusterstate.Snapshot
 		}{v1alpha1.GroupVersion.String(), "FleetSnapshot", at, s}))
 	}
 }
 
-var samples = map[string]func() (fleet.Snapshot, time.Time){"example": upgradesample.Example, "running": upgradesample.Running}
+var samples = map[string]func() (clusterstate.Snapshot, time.Time){"example": upgradesample.Example, "running": upgradesample.Running}
 
 // TestReports compares reports of an upgrade that has ended, and of one that has not.
 func TestReports(t *testing.T) {

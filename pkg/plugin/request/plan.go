@@ -10,13 +10,13 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Planned returns the upgrade that the plan is for, with the status that the plan
 // gives it. Nil: the plan is for none, or for one that is over.
-func Planned(s fleet.Snapshot, decided plan.Plan) *v1alpha1.ClusterUpgrade {
+func Planned(s clusterstate.Snapshot, decided plan.Plan) *v1alpha1.ClusterUpgrade {
 	status := statusOf(decided)
 	for i := range s.Upgrades {
 		if u := &s.Upgrades[i]; u.Name == decided.Upgrade && status != nil && u.Status.Outcome == "" {
@@ -52,14 +52,14 @@ func IsToGo(n plan.NodePlan) bool {
 
 // ReuseFindings takes the findings of a saved snapshot to be those of that instant. It
 // reports false, and leaves them out, where they are about another upgrade.
-func ReuseFindings(s *fleet.Snapshot, at time.Time) bool {
+func ReuseFindings(s *clusterstate.Snapshot, at time.Time) bool {
 	report := s.Preflight
 	s.Preflight = nil
 	decided := plan.Decide(*s, at)
 	if decided.PreflightKey == "" {
 		return true // there is no upgrade to check
 	}
-	now := fleet.Preflight{Key: decided.PreflightKey, At: at}
+	now := clusterstate.Preflight{Key: decided.PreflightKey, At: at}
 	if upgrade := Planned(*s, decided); upgrade != nil {
 		now.Upgrade = upgrade.Reference()
 	}
@@ -77,7 +77,7 @@ const supposed = "(supposed)"
 
 // creationOf returns when an upgrade that is created at an instant of the user's clock seems to be created in the
 // cluster, whose clocks may be ahead: after all others were created or have ended.
-func creationOf(s fleet.Snapshot, at time.Time) time.Time {
+func creationOf(s clusterstate.Snapshot, at time.Time) time.Time {
 	note := func(last *metav1.Time) {
 		if last != nil && !last.Time.Before(at) {
 			at = last.Add(time.Second)
@@ -108,7 +108,7 @@ func IsSupposed(name string) bool { return name == supposed }
 // Suppose returns the snapshot with u as the active upgrade, in place of those that
 // have not ended; where u is possible only after them, as if they had succeeded. If
 // the index of images was not read, the image of u is taken to be on offer.
-func Suppose(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) fleet.Snapshot {
+func Suppose(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) clusterstate.Snapshot {
 	if first, later := startsFrom(s, u, at); later {
 		s = reached(s, first)
 	}
@@ -120,7 +120,7 @@ func Suppose(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) fleet.S
 
 // SupposeVersion returns the snapshot with an upgrade to that version as the active
 // one: the one that exists, or a supposed one. The notes say what it took for granted.
-func SupposeVersion(s fleet.Snapshot, text string, at time.Time) (_ fleet.Snapshot, notes []string, err error) {
+func SupposeVersion(s clusterstate.Snapshot, text string, at time.Time) (_ clusterstate.Snapshot, notes []string, err error) {
 	to, note, err := resolve(s, text)
 	if err != nil {
 		return s, nil, err
@@ -162,15 +162,15 @@ func SupposeVersion(s fleet.Snapshot, text string, at time.Time) (_ fleet.Snapsh
 
 // presumed returns the source of images. If its index was not read, each unfinished
 // upgrade's image is taken to be on offer for every node.
-func presumed(s fleet.Snapshot) fleet.Source {
+func presumed(s clusterstate.Snapshot) clusterstate.Source {
 	if s.Source.Problem.Reason != v1alpha1.ReasonSourceUnavailable {
 		return s.Source
 	}
-	var source fleet.Source
+	var source clusterstate.Source
 	for _, u := range s.Upgrades {
 		for _, n := range s.Nodes {
 			if u.Status.Outcome == "" && u.Spec.Version != "" && !slices.Contains(source.Architectures(u.Spec.Version), n.Architecture) {
-				source.Offers = append(source.Offers, fleet.Offer{Version: u.Spec.Version, Image: v1alpha1.Image{Architecture: n.Architecture}})
+				source.Offers = append(source.Offers, clusterstate.Offer{Version: u.Spec.Version, Image: v1alpha1.Image{Architecture: n.Architecture}})
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func presumed(s fleet.Snapshot) fleet.Source {
 
 // queueOf returns the queue as the coordinator has it, which has read the index of images
 // even if the user's machine cannot.
-func queueOf(s fleet.Snapshot, at time.Time) []plan.Queued {
+func queueOf(s clusterstate.Snapshot, at time.Time) []plan.Queued {
 	s.Source = presumed(s)
 	return plan.Queue(s, at)
 }
@@ -187,7 +187,7 @@ func queueOf(s fleet.Snapshot, at time.Time) []plan.Queued {
 // before returns the upgrades that end before it is the turn of u, in their order. It
 // lets the planner choose the active upgrade again and again, each time as if the
 // last one had succeeded. u need not exist yet; what u retries, or takes back, is left out.
-func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []*v1alpha1.ClusterUpgrade) {
+func before(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []*v1alpha1.ClusterUpgrade) {
 	s = withoutTaken(s, u)
 	uid := u.UID
 	if uid == "" {
@@ -224,7 +224,7 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 
 // RefuseDowngrade refuses a version that is older than the one of an upgrade before
 // it in the queue: it could not begin once it is its turn.
-func RefuseDowngrade(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) error {
+func RefuseDowngrade(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) error {
 	to, err := version.Parse(u.Spec.Version)
 	if err != nil || isRollback(u) {
 		return err
@@ -243,7 +243,7 @@ func RefuseDowngrade(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time)
 // startsFrom returns the version at which the upgrades before u leave the cluster, if
 // u is possible only after them: they bring the minor in between. False: u is planned
 // from what runs now.
-func startsFrom(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (version.Version, bool) {
+func startsFrom(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (version.Version, bool) {
 	to, err := version.Parse(u.Spec.Version)
 	first, newest := highest(before(s, u, at))
 	if err != nil || first == nil || to.Less(newest) {
@@ -260,7 +260,7 @@ func startsFrom(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (ver
 }
 
 // Queue returns a note about each upgrade that ends before it is the turn of u.
-func Queue(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (notes []string) {
+func Queue(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (notes []string) {
 	if u.Spec.RetryOf != "" {
 		return nil // it comes next
 	}
@@ -278,7 +278,7 @@ func Queue(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (notes []
 }
 
 // startNote says what a plan for u does with the upgrades before it.
-func startNote(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) string {
+func startNote(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) string {
 	if _, later := startsFrom(s, u, at); later {
 		return "begins where that ends"
 	}
@@ -287,7 +287,7 @@ func startNote(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) strin
 
 // Waits says what an existing upgrade waits for until a person acts, or another one
 // ends. Each sentence begins with a space.
-func Waits(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (sentences string) {
+func Waits(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (sentences string) {
 	if u.Spec.Suspend {
 		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` resumes it.", u.Name)
 	}
@@ -299,7 +299,7 @@ func Waits(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (sentence
 
 // SupposeManaged returns the snapshot with the mode Manage, and whether the mode is another
 // one: the plan then shows what would happen.
-func SupposeManaged(s fleet.Snapshot) (supposed fleet.Snapshot, observed bool) {
+func SupposeManaged(s clusterstate.Snapshot) (supposed clusterstate.Snapshot, observed bool) {
 	if !s.Policy.Observes() {
 		return s, false
 	}

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -17,8 +17,8 @@ func TestReachedWithoutImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := fleet.Snapshot{
-		Nodes: []fleet.Node{{Name: "w1", Kubelet: "v1.34.3", SlotAnnotation: "slot-0"}},
+	before := clusterstate.Snapshot{
+		Nodes: []clusterstate.Node{{Name: "w1", Kubelet: "v1.34.3", SlotAnnotation: "slot-0"}},
 		NodeUpgrades: []v1alpha1.NodeUpgrade{{
 			ObjectMeta: metav1.ObjectMeta{Name: "w1"},
 			Status:     v1alpha1.NodeUpgradeStatus{Unsupported: "Kubernetes comes from packages", Step: v1alpha1.StepRebooting},

@@ -13,14 +13,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Refuse returns why the upgrade is not begun. s is a snapshot in which Suppose put it,
 // and decided the plan for that.
-func Refuse(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
+func Refuse(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 	return cmp.Or(
 		refuseStep(s, u),
 		refuseMethod(s, u),
@@ -68,7 +68,7 @@ func Idle(decided plan.Plan, u *v1alpha1.ClusterUpgrade) (why string, err error)
 const mostNamed = 5
 
 // refuseStep refuses a step that Kubernetes does not allow.
-func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
+func refuseStep(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(u.Spec.Version)
 	if err != nil || isRollback(u) { // Back has been checked
 		return err
@@ -98,7 +98,7 @@ func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 }
 
 // refuseMethod refuses a minor by method Restart.
-func refuseMethod(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
+func refuseMethod(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(u.Spec.Version)
 	if err != nil || u.Spec.Strategy.Method != v1alpha1.MethodRestart {
 		return err
@@ -169,7 +169,7 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 
 // refuseFreeze refuses an exclusion that holds for every node when the upgrade could
 // begin. One that holds for some nodes does not keep the others from going.
-func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
+func refuseFreeze(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 	at, kind := earliestStart(s, u), v1alpha1.UpgradeType("")
 	if status := statusOf(decided); status != nil {
 		kind = status.Type
@@ -180,7 +180,7 @@ func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrad
 		if !IsToGo(n) {
 			continue
 		}
-		i := slices.IndexFunc(s.Nodes, func(one fleet.Node) bool { return one.Name == n.Name })
+		i := slices.IndexFunc(s.Nodes, func(one clusterstate.Node) bool { return one.Name == n.Name })
 		verdict := schedules.IgnoringWindows(s.Nodes[i].Labels, cmp.Or(n.Spec.Type, kind))
 		if verdict.Reason != v1alpha1.ReasonExcluded {
 			return nil
@@ -198,7 +198,7 @@ func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrad
 }
 
 // earliestStart returns when a supposed upgrade could begin at the earliest.
-func earliestStart(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) time.Time {
+func earliestStart(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) time.Time {
 	at := time.Time{}
 	for _, one := range s.Upgrades {
 		if one.Name == supposed {
@@ -213,7 +213,7 @@ func earliestStart(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) time.Time {
 
 // reached returns the cluster with every node at least at that version, and in
 // service. A node without a sysext image keeps its version.
-func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
+func reached(s clusterstate.Snapshot, v version.Version) clusterstate.Snapshot {
 	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
 	nodeUpgrades, raised := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
 	for i := range s.NodeUpgrades {
@@ -245,7 +245,7 @@ func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 		}
 	}
 	for i := range s.Slots {
-		s.Slots[i].ReservedFor, s.Slots[i].Holder = fleet.Owner{}, fleet.Owner{}
+		s.Slots[i].ReservedFor, s.Slots[i].Holder = clusterstate.Owner{}, clusterstate.Owner{}
 	}
 	return s
 }
@@ -262,7 +262,7 @@ func raise(v version.Version, versions ...*string) {
 // CompleteFacts completes the facts that the checks look at by those of the snapshot: the
 // objects of the project's kinds, and the versions of nodes and apiservers, as a snapshot may
 // suppose that other upgrades have ended.
-func CompleteFacts(facts *preflight.Facts, s fleet.Snapshot) {
+func CompleteFacts(facts *preflight.Facts, s clusterstate.Snapshot) {
 	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
 	for _, n := range s.Nodes {
 		kubelets[n.Name], _ = version.Parse(n.Kubelet)
@@ -276,7 +276,7 @@ func CompleteFacts(facts *preflight.Facts, s fleet.Snapshot) {
 	}
 	for i := range facts.SystemPods {
 		pod := &facts.SystemPods[i]
-		had := fleet.StaticPodVersion(pod)
+		had := clusterstate.StaticPodVersion(pod)
 		has := had
 		if raise(servers[pod.Spec.NodeName], &has); has != had && pod.Labels["component"] == "kube-apiserver" {
 			pod.Spec.Containers[0].Image = "kube-apiserver:" + has

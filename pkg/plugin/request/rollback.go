@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -47,7 +47,7 @@ func isRollback(u *v1alpha1.ClusterUpgrade) bool { return rules.TypeOf(u) == v1a
 
 // isLike reports whether u is an upgrade of the kind that is requested: no Rollback, or one of the
 // same nodes.
-func (r Upgrade) isLike(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
+func (r Upgrade) isLike(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
 	if r.Back == nil || !isRollback(u) {
 		return r.Back == nil && !isRollback(u)
 	}
@@ -56,14 +56,14 @@ func (r Upgrade) isLike(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
 }
 
 // selector selects the nodes, each by its own label. Nil: all are meant.
-func (b Back) selector(s fleet.Snapshot) (*v1alpha1.LabelSelector, error) {
+func (b Back) selector(s clusterstate.Snapshot) (*v1alpha1.LabelSelector, error) {
 	if len(b.Nodes) == 0 {
 		return nil, nil
 	}
 	key := corev1.LabelHostname
 	var values []v1alpha1.LabelValue
 	for _, name := range b.Nodes {
-		i := slices.IndexFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == name })
+		i := slices.IndexFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", name)
 		}
@@ -87,7 +87,7 @@ func (b Back) selector(s fleet.Snapshot) (*v1alpha1.LabelSelector, error) {
 
 // takeBack makes a Rollback of u, if one is requested. It refuses nodes that cannot be taken back
 // to the version.
-func (r Upgrade) takeBack(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version) (err error) {
+func (r Upgrade) takeBack(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version) (err error) {
 	if r.Back == nil {
 		return nil
 	}
@@ -116,11 +116,11 @@ func (r Upgrade) takeBack(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, to versi
 }
 
 // checkNamed refuses named nodes that cannot be taken back to the version.
-func (b Back) checkNamed(s fleet.Snapshot, to version.Version) error {
+func (b Back) checkNamed(s clusterstate.Snapshot, to version.Version) error {
 	managed := managedNodes(s)
 	var problems []string
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(b.Nodes))) {
-		i := slices.IndexFunc(managed, func(n fleet.Node) bool { return n.Name == name })
+		i := slices.IndexFunc(managed, func(n clusterstate.Node) bool { return n.Name == name })
 		if i < 0 {
 			problems = append(problems, "node "+name+" is not managed: the UpgradePolicy's nodeSelector does not match it, or it does not get Kubernetes as a sysext image")
 			continue
@@ -145,7 +145,7 @@ func (b Back) checkNamed(s fleet.Snapshot, to version.Version) error {
 }
 
 // managedNodes returns those that the policy selects and that get Kubernetes as a sysext image.
-func managedNodes(s fleet.Snapshot) (nodes []fleet.Node) {
+func managedNodes(s clusterstate.Snapshot) (nodes []clusterstate.Node) {
 	selector := labels.Everything()
 	if s.Policy != nil && s.Policy.Spec.NodeSelector != nil {
 		var err error
@@ -165,7 +165,7 @@ func managedNodes(s fleet.Snapshot) (nodes []fleet.Node) {
 // former returns the version to which the nodes go back: the one that is asked for, that of an
 // unfinished request for the same, or else the newest older patch that the cluster ran, or that the
 // source offers. A note says which of them.
-func (r Upgrade) former(s fleet.Snapshot, at time.Time) (to version.Version, note string, err error) {
+func (r Upgrade) former(s clusterstate.Snapshot, at time.Time) (to version.Version, note string, err error) {
 	if _, err := r.Back.selector(s); err != nil {
 		return to, "", err
 	}
@@ -198,7 +198,7 @@ func (r Upgrade) former(s fleet.Snapshot, at time.Time) (to version.Version, not
 
 // newest returns the newest version that the nodes run which are to be taken back: in the middle of an
 // upgrade some run an older one. Of all nodes, those that a person abandoned do not count.
-func (b Back) newest(s fleet.Snapshot) (from version.Version, err error) {
+func (b Back) newest(s clusterstate.Snapshot) (from version.Version, err error) {
 	for _, n := range managedNodes(s) {
 		abandoned := slices.ContainsFunc(s.NodeUpgrades, func(u v1alpha1.NodeUpgrade) bool { return u.Name == n.Name && u.Abandoned != nil })
 		meant := len(b.Nodes) == 0 && !abandoned || slices.Contains(b.Nodes, n.Name)
@@ -216,7 +216,7 @@ func (b Back) newest(s fleet.Snapshot) (from version.Version, err error) {
 }
 
 // ranVersions returns the versions that the cluster ran, or still runs on some nodes.
-func ranVersions(s fleet.Snapshot) (list []string) {
+func ranVersions(s clusterstate.Snapshot) (list []string) {
 	if s.Policy != nil {
 		for _, one := range s.Policy.Status.Ran {
 			list = append(list, one.Version)
@@ -236,7 +236,7 @@ func ranVersions(s fleet.Snapshot) (list []string) {
 
 // newestOlder returns the newest of the versions that is an older patch of from's minor, is not
 // blocked, and whose images the coordinator can name. Zero: none is.
-func newestOlder(s fleet.Snapshot, from version.Version, versions []string) (newest version.Version) {
+func newestOlder(s clusterstate.Snapshot, from version.Version, versions []string) (newest version.Version) {
 	for _, text := range versions {
 		v, err := version.Parse(text)
 		older := err == nil && v.SameLine(from) && v.Less(from) && v.Pre == ""
@@ -249,7 +249,7 @@ func newestOlder(s fleet.Snapshot, from version.Version, versions []string) (new
 
 // isNamed reports whether the images of a version are known: by their digests, as the cluster ran
 // them, or as the source offers them. If its index was not read, the coordinator will know.
-func isNamed(s fleet.Snapshot, text string) bool {
+func isNamed(s clusterstate.Snapshot, text string) bool {
 	ran := s.Policy != nil && slices.ContainsFunc(s.Policy.Status.Ran, func(one v1alpha1.RanVersion) bool { return one.Version == text && len(one.Digests) > 0 })
 	recorded := slices.ContainsFunc(s.Records, func(one v1alpha1.UpgradeRecord) bool {
 		return one.Version == text && one.Outcome == v1alpha1.OutcomeSucceeded && len(one.Digests) > 0
@@ -270,7 +270,7 @@ func refuseLeftOut(decided plan.Plan, to version.Version) error {
 
 // TakesBack returns the unfinished upgrades that a Rollback ends, as they bring what it takes back.
 // The Rollback may not exist yet.
-func TakesBack(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) (list []*v1alpha1.ClusterUpgrade) {
+func TakesBack(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) (list []*v1alpha1.ClusterUpgrade) {
 	to, err := version.Parse(u.Spec.Version)
 	for i := range s.Upgrades {
 		other := &s.Upgrades[i]
@@ -285,7 +285,7 @@ func TakesBack(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) (list []*v1alpha1.C
 }
 
 // withoutTaken returns the snapshot without the upgrades that a Rollback ends.
-func withoutTaken(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) fleet.Snapshot {
+func withoutTaken(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) clusterstate.Snapshot {
 	taken := TakesBack(s, u)
 	s.Upgrades = slices.DeleteFunc(slices.Clone(s.Upgrades), func(one v1alpha1.ClusterUpgrade) bool {
 		return slices.ContainsFunc(taken, func(t *v1alpha1.ClusterUpgrade) bool { return t.UID == one.UID })

@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // ranBefore returns the cluster, which has run v1.34.2 and v1.34.3, and these upgrades. Its nodes
 // have their labels of hostnames.
-func ranBefore(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
+func ranBefore(upgrades ...v1alpha1.ClusterUpgrade) clusterstate.Snapshot {
 	s := cluster(upgrades...)
 	for i := range s.Nodes {
 		s.Nodes[i].Labels = map[string]string{"kubernetes.io/hostname": s.Nodes[i].Name, "pool": s.Nodes[i].Name[:1]}
@@ -28,26 +28,26 @@ func ranBefore(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
 }
 
 // altered returns the snapshot after a change.
-func altered(s fleet.Snapshot, change func(*fleet.Snapshot)) fleet.Snapshot {
+func altered(s clusterstate.Snapshot, change func(*clusterstate.Snapshot)) clusterstate.Snapshot {
 	change(&s)
 	return s
 }
 
 // running sets what w-1 runs.
-func running(version string) func(*fleet.Snapshot) {
-	return func(s *fleet.Snapshot) {
+func running(version string) func(*clusterstate.Snapshot) {
+	return func(s *clusterstate.Snapshot) {
 		s.Nodes[1].Kubelet, s.NodeUpgrades[1].Status.Versions.Kubelet = version, version
 	}
 }
 
 // labeled sets a label of w-1.
-func labeled(key, value string) func(*fleet.Snapshot) {
-	return func(s *fleet.Snapshot) { s.Nodes[1].Labels[key] = value }
+func labeled(key, value string) func(*clusterstate.Snapshot) {
+	return func(s *clusterstate.Snapshot) { s.Nodes[1].Labels[key] = value }
 }
 
 // left sets what w-1 runs, which a person has abandoned.
-func left(version string) func(*fleet.Snapshot) {
-	return func(s *fleet.Snapshot) {
+func left(version string) func(*clusterstate.Snapshot) {
+	return func(s *clusterstate.Snapshot) {
 		running(version)(s)
 		s.NodeUpgrades[1].Abandoned = &v1alpha1.Abandoned{Reason: "off"}
 	}
@@ -81,7 +81,7 @@ func TestRollback(t *testing.T) {
 		return r
 	}
 	for name, test := range map[string]struct {
-		s    fleet.Snapshot
+		s    clusterstate.Snapshot
 		r    Upgrade
 		want string
 	}{
@@ -89,7 +89,7 @@ func TestRollback(t *testing.T) {
 		"one node":          {ranBefore(), back("w-1"), newest + "creates rollback-v1.34.3"},
 		"to a version":      {ranBefore(), to("v1.34.2", back()), "creates rollback-v1.34.2"},
 		"the name is taken": {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1"), ended(v1alpha1.OutcomeSucceeded))), back(), newest + "creates rollback-v1.34.3-2"},
-		"what ran is blocked": {altered(ranBefore(), func(s *fleet.Snapshot) {
+		"what ran is blocked": {altered(ranBefore(), func(s *clusterstate.Snapshot) {
 			s.Policy.Spec.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.3"}}
 		}), back(), "The newest patch before v1.34.4 that this cluster ran is v1.34.2. | creates rollback-v1.34.2"},
 		"of records":                        {altered(ranBefore(), forgetRan(v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Version: "v1.34.4", FromVersion: "v1.34.1", Outcome: v1alpha1.OutcomeSucceeded}}, "v1.34.1", "v1.34.3")), back(), "The newest patch before v1.34.4 that this cluster ran is v1.34.1. | creates rollback-v1.34.1"},
@@ -101,7 +101,7 @@ func TestRollback(t *testing.T) {
 		"in the middle of the first one":    {altered(altered(ranBefore(upgrade("v1.34.4", triggered)), forgetRan(v1alpha1.UpgradeRecord{}, "v1.34.0", "v1.34.1")), running("v1.34.0")), back(), "The newest patch before v1.34.4 that this cluster ran is v1.34.0. | creates rollback-v1.34.0, ends v1.34.4"},
 		"in the middle of a minor":          {altered(ranBefore(upgrade("v1.35.4", triggered)), running("v1.35.4")), back(), "The newest patch before v1.35.4 that the source offers is v1.35.0. | creates rollback-v1.35.0, ends v1.35.4"},
 		"in the middle of a minor's first":  {altered(ranBefore(upgrade("v1.35.0", triggered)), running("v1.35.0")), back(), "error: v1.35.0 is the first patch of its minor, and a kubelet is taken back within its minor only"},
-		"no version is known":               {altered(altered(ranBefore(), running("?")), func(s *fleet.Snapshot) { s.Nodes[0].Kubelet = "?" }), back(), "error: no managed node reports its kubelet's version: say with --to to which version they are taken back"},
+		"no version is known":               {altered(altered(ranBefore(), running("?")), func(s *clusterstate.Snapshot) { s.Nodes[0].Kubelet = "?" }), back(), "error: no managed node reports its kubelet's version: say with --to to which version they are taken back"},
 		"what has just succeeded":           {ranBefore(upgrade("v1.34.4", ended(v1alpha1.OutcomeSucceeded), completed(now))), back(), newest + "creates rollback-v1.34.3"},
 		"what succeeded by a clock ahead":   {ranBefore(upgrade("v1.34.4", ended(v1alpha1.OutcomeSucceeded), completed(now.Add(time.Minute)))), back(), newest + "creates rollback-v1.34.3"},
 		"a node that is left out":           {altered(ranBefore(), left("v1.34.4")), back("w-1"), newest + "error: no node can be taken back to v1.34.3 now: node w-1 runs v1.34.4 and is left out: Abandoned: abandoned: off; left out until its agent reports again and the node is Ready"},
@@ -132,7 +132,7 @@ func TestRollback(t *testing.T) {
 		"it has failed, retry":              {ranBefore(upgrade("rollback-v1.34.3", takingBack(), failed)), retry(back()), "creates rollback-v1.34.3-2 retryOf rollback-v1.34.3"},
 		"the last one failed":               {ranBefore(upgrade("rollback-v1.34.3", takingBack(), ended(v1alpha1.OutcomeFailed))), back(), newest + "error: the last upgrade to v1.34.3, rollback-v1.34.3, ended: Failed: see `kubectl upgrade history rollback-v1.34.3`, and add --retry to start again"},
 		"of others":                         {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1"), ended(v1alpha1.OutcomeFailed))), back(), newest + "creates rollback-v1.34.3-2"},
-		"a freeze":                          {altered(ranBefore(), func(s *fleet.Snapshot) { s.Schedules = frozen(now.AddDate(0, 0, 1)).Schedules }), back(), newest + "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
+		"a freeze":                          {altered(ranBefore(), func(s *clusterstate.Snapshot) { s.Schedules = frozen(now.AddDate(0, 0, 1)).Schedules }), back(), newest + "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
 		// What apply does beside a Rollback.
 		"an upgrade to its version": {ranBefore(upgrade("rollback-v1.34.5", takingBack())), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
 		"an upgrade to its minor":   {ranBefore(upgrade("rollback-v1.34.5", takingBack())), Upgrade{Version: "v1.34"}, "v1.34 is v1.34.10, its newest patch. | creates v1.34.10"},
@@ -146,8 +146,8 @@ func TestRollback(t *testing.T) {
 }
 
 // forgetRan leaves only that record, and has the source offer these versions besides.
-func forgetRan(record v1alpha1.UpgradeRecord, offered ...string) func(*fleet.Snapshot) {
-	return func(s *fleet.Snapshot) {
+func forgetRan(record v1alpha1.UpgradeRecord, offered ...string) func(*clusterstate.Snapshot) {
+	return func(s *clusterstate.Snapshot) {
 		s.Policy.Status.Ran = nil
 		s.Records = []v1alpha1.UpgradeRecord{record}
 		for _, version := range offered {
@@ -155,13 +155,13 @@ func forgetRan(record v1alpha1.UpgradeRecord, offered ...string) func(*fleet.Sna
 			if version == "v1.34.3" { // no image for these nodes
 				architecture = "arm64"
 			}
-			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: version, Image: v1alpha1.Image{Architecture: architecture}})
+			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: version, Image: v1alpha1.Image{Architecture: architecture}})
 		}
 	}
 }
 
-func managing(pool string) func(*fleet.Snapshot) {
-	return func(s *fleet.Snapshot) {
+func managing(pool string) func(*clusterstate.Snapshot) {
+	return func(s *clusterstate.Snapshot) {
 		s.Policy.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(pool)}}
 	}
 }

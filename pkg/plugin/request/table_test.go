@@ -10,27 +10,27 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 var now = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 // cluster returns a control plane and a worker at v1.34.4 with a window that is always open, and
 // these upgrades, created a minute apart.
-func cluster(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
-	s := fleet.Snapshot{APIServers: []fleet.StaticPod{{Node: "cp-1", Version: "v1.34.4", Ready: true}}}
+func cluster(upgrades ...v1alpha1.ClusterUpgrade) clusterstate.Snapshot {
+	s := clusterstate.Snapshot{APIServers: []clusterstate.StaticPod{{Node: "cp-1", Version: "v1.34.4", Ready: true}}}
 	s.Policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}
 	for _, name := range []string{"cp-1", "w-1"} {
-		s.Nodes = append(s.Nodes, fleet.Node{Name: name, UID: name, ControlPlane: name == "cp-1", OS: "linux", Architecture: "amd64", Ready: true, Kubelet: "v1.34.4"})
+		s.Nodes = append(s.Nodes, clusterstate.Node{Name: name, UID: name, ControlPlane: name == "cp-1", OS: "linux", Architecture: "amd64", Ready: true, Kubelet: "v1.34.4"})
 		u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		u.Status.Step, u.Status.Versions.Kubelet, u.Status.Versions.Kubeadm = v1alpha1.StepIdle, "v1.34.4", "v1.34.4"
 		s.NodeUpgrades = append(s.NodeUpgrades, u)
 	}
 	s.NodeUpgrades[0].Status.Versions.ControlPlane = "v1.34.4"
 	for _, version := range []string{"v1.34.5", "v1.34.10", "v1.35.0", "v1.35.4", "v1.36.2", "v1.37.0-rc.0"} {
-		s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: version, Image: v1alpha1.Image{Architecture: "amd64"}})
+		s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: version, Image: v1alpha1.Image{Architecture: "amd64"}})
 	}
-	s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: "v1.35.9", Image: v1alpha1.Image{Architecture: "arm64"}})
+	s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: "v1.35.9", Image: v1alpha1.Image{Architecture: "arm64"}})
 	window := v1alpha1.MaintenanceWindow{Period: v1alpha1.Period{Name: "always", StartTime: metav1.NewTime(now.AddDate(-1, 0, 0)), EndTime: metav1.NewTime(now.AddDate(1, 0, 0))}}
 	s.Schedules = []v1alpha1.MaintenanceSchedule{{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v1alpha1.MaintenanceScheduleSpec{MaintenanceWindows: []v1alpha1.MaintenanceWindow{window}}}}
 	for i, u := range upgrades {
@@ -82,13 +82,13 @@ func hookHasFailed(u *v1alpha1.ClusterUpgrade) {
 	}
 }
 
-func with(s fleet.Snapshot, upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
+func with(s clusterstate.Snapshot, upgrades ...v1alpha1.ClusterUpgrade) clusterstate.Snapshot {
 	s.Upgrades = append(s.Upgrades, upgrades...)
 	return s
 }
 
 // withFailedHook adds a failed hook of the first upgrade.
-func withFailedHook(s fleet.Snapshot) fleet.Snapshot {
+func withFailedHook(s clusterstate.Snapshot) clusterstate.Snapshot {
 	turn := v1alpha1.HookTurn{Upgrade: s.Upgrades[0].Reference(), Node: "w-9", Hooks: []v1alpha1.HookRun{{Name: "leave", State: v1alpha1.HookFailed}}}
 	s.Policy.Status.HookTurns = append(s.Policy.Status.HookTurns, turn)
 	return s
@@ -106,15 +106,15 @@ func retryOf(name string) func(*v1alpha1.ClusterUpgrade) {
 }
 
 // work makes a node work for the first upgrade.
-func work(s fleet.Snapshot) fleet.Snapshot {
+func work(s clusterstate.Snapshot) clusterstate.Snapshot {
 	reference := s.Upgrades[0].Reference()
 	u := &s.NodeUpgrades[1]
 	u.Spec.Upgrade, u.Spec.Release, u.Status.Upgrade, u.Status.Step = &reference, v1alpha1.ReleaseNode, &reference, v1alpha1.StepDraining
 	return s
 }
 
-func unread(s fleet.Snapshot) fleet.Snapshot {
-	s.Source = fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: "no route to host"}}
+func unread(s clusterstate.Snapshot) clusterstate.Snapshot {
+	s.Source = clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: "no route to host"}}
 	return s
 }
 
@@ -122,7 +122,7 @@ func unread(s fleet.Snapshot) fleet.Snapshot {
 // the object that is created with notes about those before it, or the refusal.
 func TestRequest(t *testing.T) {
 	for name, test := range map[string]struct {
-		s    fleet.Snapshot
+		s    clusterstate.Snapshot
 		r    Upgrade
 		want string
 	}{
@@ -185,7 +185,7 @@ func TestRequest(t *testing.T) {
 }
 
 // answer returns what `kubectl upgrade apply` does for a request.
-func answer(s fleet.Snapshot, r Upgrade) string {
+func answer(s clusterstate.Snapshot, r Upgrade) string {
 	var parts []string
 	end := func(text string) string { return strings.Join(append(parts, text), " | ") }
 	to, note, err := r.Target(s, now)
@@ -235,12 +235,12 @@ func in(d time.Duration) *time.Time {
 }
 
 // reachedAll is a cluster whose nodes run v1.34.5.
-func reachedAll() fleet.Snapshot {
-	to, _, _ := resolve(fleet.Snapshot{}, "v1.34.5")
+func reachedAll() clusterstate.Snapshot {
+	to, _, _ := resolve(clusterstate.Snapshot{}, "v1.34.5")
 	return reached(cluster(), to)
 }
 
-func frozen(until time.Time) fleet.Snapshot {
+func frozen(until time.Time) clusterstate.Snapshot {
 	s := cluster()
 	f, _ := Freeze{Name: "f", Start: now, End: until, Reason: " audit "}.Object()
 	s.Schedules = append(s.Schedules, *f)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -34,7 +34,7 @@ type Upgrade struct {
 
 // Existing returns the upgrade that asks for the same and has not ended. Nil: there
 // is none.
-func (r Upgrade) Existing(s fleet.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
+func (r Upgrade) Existing(s clusterstate.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	for _, u := range queueOf(s, at) {
 		switch failed := hasFailed(u.ClusterUpgrade); {
 		case u.Spec.Version != to.String() || !r.isLike(s, u.ClusterUpgrade) || failed && u.RetriedBy != nil:
@@ -91,7 +91,7 @@ func (r Upgrade) CheckGates(policy *v1alpha1.UpgradePolicy) error {
 }
 
 // Object returns the ClusterUpgrade to create for the request.
-func (r Upgrade) Object(s fleet.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
+func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	u := &v1alpha1.ClusterUpgrade{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(s.Upgrades, to.Name())},
@@ -116,7 +116,7 @@ func (r Upgrade) Object(s fleet.Snapshot, to version.Version, at time.Time) (*v1
 
 // retryOf returns the name of the failed upgrade whose place the request takes.
 // Empty: nothing failed.
-func (r Upgrade) retryOf(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version, at time.Time) (string, error) {
+func (r Upgrade) retryOf(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version, at time.Time) (string, error) {
 	if queue := queueOf(withoutTaken(s, u), at); len(queue) > 0 && hasFailed(queue[0].ClusterUpgrade) {
 		active := queue[0]
 		if r.Retry {
@@ -146,7 +146,7 @@ func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 }
 
 // RetriesHook reports whether u retries an upgrade of which a hook failed: there may be no other work.
-func RetriesHook(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
+func RetriesHook(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
 	before := s.Upgrade(u.Spec.RetryOf)
 	return before != nil && hookFailed(s.Policy, before)
 }
@@ -159,7 +159,7 @@ func hookFailed(policy *v1alpha1.UpgradePolicy, u *v1alpha1.ClusterUpgrade) bool
 }
 
 // lastTo returns the upgrade like this one to that version that ended last. Nil: there is none.
-func (r Upgrade) lastTo(s fleet.Snapshot, to version.Version) *v1alpha1.ClusterUpgrade {
+func (r Upgrade) lastTo(s clusterstate.Snapshot, to version.Version) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
@@ -203,7 +203,7 @@ func parse(text string) (version.Version, error) {
 // Target returns the version that the request asks for, and where it names a minor a
 // note about the patch. A minor for which there is an unfinished upgrade is that
 // upgrade's patch: it was chosen when that was created.
-func (r Upgrade) Target(s fleet.Snapshot, at time.Time) (to version.Version, note string, err error) {
+func (r Upgrade) Target(s clusterstate.Snapshot, at time.Time) (to version.Version, note string, err error) {
 	if r.Back != nil {
 		return r.former(s, at)
 	}
@@ -221,7 +221,7 @@ func (r Upgrade) Target(s fleet.Snapshot, at time.Time) (to version.Version, not
 
 // unfinishedTo returns the unfinished upgrade to the newest patch of the minor. Nil:
 // there is none, or text is no minor. With retry, one that failed does not count.
-func unfinishedTo(s fleet.Snapshot, text string, retry bool, at time.Time) (found *v1alpha1.ClusterUpgrade) {
+func unfinishedTo(s clusterstate.Snapshot, text string, retry bool, at time.Time) (found *v1alpha1.ClusterUpgrade) {
 	m := minor.FindStringSubmatch(text)
 	if m == nil {
 		return nil
@@ -240,7 +240,7 @@ func unfinishedTo(s fleet.Snapshot, text string, retry bool, at time.Time) (foun
 // resolve reads a version, or finds a minor's newest patch on offer: of those that
 // there are for every architecture of the cluster, if there is one. The note says
 // which patch a minor was taken for.
-func resolve(s fleet.Snapshot, text string) (to version.Version, note string, err error) {
+func resolve(s clusterstate.Snapshot, text string) (to version.Version, note string, err error) {
 	m := minor.FindStringSubmatch(text)
 	if m == nil {
 		to, err = parse(text)
@@ -262,7 +262,7 @@ func resolve(s fleet.Snapshot, text string) (to version.Version, note string, er
 // Newest returns a minor's newest patch that is on offer for every architecture of
 // the cluster, and the newest of all; the zero version without one. A pre-release
 // is never among them: a request has to give its full name.
-func Newest(s fleet.Snapshot, line string) (complete, newest version.Version) {
+func Newest(s clusterstate.Snapshot, line string) (complete, newest version.Version) {
 	for _, offer := range s.Source.Offers {
 		v, err := version.Parse(offer.Version)
 		if err != nil || v.Line() != line || v.Pre != "" {
@@ -279,9 +279,9 @@ func Newest(s fleet.Snapshot, line string) (complete, newest version.Version) {
 }
 
 // offeredToAll reports whether the version is on offer for every node.
-func offeredToAll(s fleet.Snapshot, text string) bool {
-	return !slices.ContainsFunc(s.Nodes, func(n fleet.Node) bool {
-		offered := slices.ContainsFunc(s.Source.Offers, func(o fleet.Offer) bool {
+func offeredToAll(s clusterstate.Snapshot, text string) bool {
+	return !slices.ContainsFunc(s.Nodes, func(n clusterstate.Node) bool {
+		offered := slices.ContainsFunc(s.Source.Offers, func(o clusterstate.Offer) bool {
 			return o.Version == text && o.Image.Architecture == n.Architecture
 		})
 		return (n.OS == "" || n.OS == "linux") && !offered

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -59,7 +59,7 @@ func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRe
 func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 	return &Ended{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
-		TriggerTime: fleet.Instant(r.TriggerTime), CompletionTime: fleet.Instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
+		TriggerTime: clusterstate.Instant(r.TriggerTime), CompletionTime: clusterstate.Instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
 		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot, Digests: r.Digests,
 		People: People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
 	}
@@ -75,7 +75,7 @@ func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *Ended {
 }
 
 // NewMinors returns every minor that is on offer, runs, or is staged.
-func NewMinors(s fleet.Snapshot, now time.Time) []Minor {
+func NewMinors(s clusterstate.Snapshot, now time.Time) []Minor {
 	minors := map[string]version.Version{}
 	see := func(text string) (line string, known bool) {
 		v, err := version.Parse(text)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -17,7 +17,7 @@ import (
 // NewNodes joins NodeUpgrades with Nodes, so that a node without an agent is not
 // overlooked. The control plane comes first, as it goes first. unmanaged has the names of
 // the Nodes that the policy does not select, and on which nothing of kubectl-upgrade is left.
-func NewNodes(s fleet.Snapshot) (nodes []Node, unmanaged []string) {
+func NewNodes(s clusterstate.Snapshot) (nodes []Node, unmanaged []string) {
 	nodes = make([]Node, 0, len(s.Nodes))
 	upgrades := nodeUpgrades(s)
 	controlPlane, isManaged := map[string]bool{}, managed(s.Policy)
@@ -61,15 +61,15 @@ func nodeOf(u *v1alpha1.NodeUpgrade) Node {
 	v := Node{
 		Name: u.Name, State: StateOf(u.Status.Step),
 		Kubelet: u.Status.Versions.Kubelet, Staged: u.Status.Versions.Staged, Target: u.Spec.Version,
-		Release: u.Spec.Release, Step: u.Status.Step, Since: fleet.Instant(u.Status.StepStartTime), RetryTime: fleet.Instant(u.Status.Retry.Time),
+		Release: u.Spec.Release, Step: u.Status.Step, Since: clusterstate.Instant(u.Status.StepStartTime), RetryTime: clusterstate.Instant(u.Status.Retry.Time),
 		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
 		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.Reboot.Reason,
 		KubeletLog: u.Status.KubeletLog,
 	}
 	v.Reason, v.Message = u.Status.Explain()
-	v.Until = fleet.Instant(u.Status.StepEndTime)
+	v.Until = clusterstate.Instant(u.Status.StepEndTime)
 	if hold, _ := u.Status.Hold(); hold == v.Reason {
-		v.Until = fleet.Instant(u.Status.HoldEndTime)
+		v.Until = clusterstate.Instant(u.Status.HoldEndTime)
 	}
 	switch {
 	case u.Abandoned != nil:
@@ -85,7 +85,7 @@ const unreported = "no agent has reported from this node"
 
 // NewProgress returns the upgrade with its nodes, in the order in which they go in the
 // expected plan.
-func NewProgress(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
+func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
 	p := Progress{Upgrade: *NewUpgrade(u), PredictedEnd: expected.PredictedEnd}
 	place := map[string]int{}
 	starts := map[string]*time.Time{}
@@ -145,7 +145,7 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	one.State, one.Reason, one.Message, one.Until = StateWaiting, "", "", nil
 	if ordered {
 		one.Reason, one.Message = nodeUpgrade.Status.Hold()
-		one.Until = fleet.Instant(nodeUpgrade.Status.HoldEndTime)
+		one.Until = clusterstate.Instant(nodeUpgrade.Status.HoldEndTime)
 	}
 }
 
@@ -156,7 +156,7 @@ func isFor(reference *v1alpha1.UpgradeReference, u *v1alpha1.ClusterUpgrade) boo
 }
 
 // Kubelets counts the nodes by their kubelet's version, the oldest first, without those of these names.
-func Kubelets(s fleet.Snapshot, without []string) []Count {
+func Kubelets(s clusterstate.Snapshot, without []string) []Count {
 	numbers, left := map[string]int{}, Set(without)
 	for _, n := range s.Nodes {
 		if _, err := version.Parse(n.Kubelet); err == nil && !left[n.Name] {

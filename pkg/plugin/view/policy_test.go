@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -24,7 +24,7 @@ func TestStatusShowsWhatCannotBeWritten(t *testing.T) {
 		{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: refused},
 		{Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: "SecretForbidden", Message: "notice chat: may not be read\nkind: Role"},
 	}
-	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
+	shown := view.NewStatus(clusterstate.Snapshot{Policy: &policy}, time.Now())
 	if len(shown.Policy.Problems) != 2 || shown.Policy.Problems[0].Message != refused {
 		t.Errorf("problems: %+v", shown.Policy.Problems)
 	}
@@ -42,7 +42,7 @@ func TestStatusShowsTheInterval(t *testing.T) {
 	policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch, MinIntervalSeconds: ptr.To[int32](7 * 24 * 3600)}}
 	policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAutomaticInterval), Message: waits}}
-	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
+	shown := view.NewStatus(clusterstate.Snapshot{Policy: &policy}, time.Now())
 	if len(shown.Policy.Problems) > 0 || shown.Policy.AutomaticHeld == nil || shown.Policy.AutomaticHeld.Message != waits {
 		t.Errorf("the policy: %+v", shown.Policy)
 	}
@@ -59,7 +59,7 @@ func TestStatusSaysWhoDecidesOnVersions(t *testing.T) {
 	policy.Spec.VersionsFrom = v1alpha1.VersionsFromClusterAPI
 	policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 	policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonNotRequested), Message: "no automatic patch is created"}}
-	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
+	shown := view.NewStatus(clusterstate.Snapshot{Policy: &policy}, time.Now())
 	screen := render.Screen(shown, render.Options{Width: 200, Zone: time.UTC})
 	if len(shown.Policy.Problems) > 0 || !strings.Contains(screen, "Cluster API decides on versions; automatic Patch") || !strings.Contains(screen, "NotRequested: no automatic patch is created") {
 		t.Errorf("the policy: %+v; the screen:\n%s", shown.Policy, screen)
@@ -72,7 +72,7 @@ func TestStatusShowsAFailedHook(t *testing.T) {
 	policy.Spec.Hooks = []v1alpha1.Hook{{Name: "report", When: v1alpha1.AfterUpgrade, CronJob: "report"}}
 	run := v1alpha1.HookRun{Name: "report", When: v1alpha1.AfterUpgrade, State: v1alpha1.HookFailed, Reason: "DeadlineExceeded", Job: "report-1", JobUID: "uid"}
 	policy.Status.HookTurns = []v1alpha1.HookTurn{{Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.5"}, Version: "v1.34.5", Outcome: v1alpha1.TurnSucceeded, Hooks: []v1alpha1.HookRun{run}}}
-	shown := view.NewStatus(fleet.Snapshot{Policy: &policy}, time.Now())
+	shown := view.NewStatus(clusterstate.Snapshot{Policy: &policy}, time.Now())
 	screen := render.Screen(shown, render.Options{Width: 300})
 	if !strings.Contains(screen, "HookFailed: hook report (AfterUpgrade of upgrade v1.34.5) failed (DeadlineExceeded)") || !strings.Contains(screen, "kubectl upgrade apply v1.34.5 --retry") {
 		t.Errorf("the screen:\n%s", screen)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // problems returns why what status shows may be old.
-func problems(p fleet.Programs, nodes []Node) []Problem {
+func problems(p clusterstate.Programs, nodes []Node) []Problem {
 	var problems []Problem
 	if message := CoordinatorProblem(p); message != "" {
 		problems = append(problems, Problem{Reason: v1alpha1.ReasonCoordinatorNotRunning, Message: message})
@@ -43,7 +43,7 @@ func problems(p fleet.Programs, nodes []Node) []Problem {
 
 // CoordinatorProblem returns since when no coordinator runs; empty if one does, or if that
 // is not known.
-func CoordinatorProblem(p fleet.Programs) string {
+func CoordinatorProblem(p clusterstate.Programs) string {
 	pods := fmt.Sprintf(showPods, component+"coordinator")
 	switch renewed := p.CoordinatorRenewed; {
 	case renewed == nil || p.At.Sub(*renewed) < coordinatorSilent:
@@ -51,13 +51,13 @@ func CoordinatorProblem(p fleet.Programs) string {
 	case renewed.IsZero():
 		return "no coordinator has run yet, so no node is released; " + pods
 	default:
-		return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", fleet.FormatTime(*renewed), pods)
+		return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", clusterstate.FormatTime(*renewed), pods)
 	}
 }
 
 // AgentProblem returns why no agent runs on a node that is Ready; empty if one does, or if
 // that is not known. On a node that is not Ready, that is the problem.
-func AgentProblem(p fleet.Programs, node fleet.Node) string {
+func AgentProblem(p clusterstate.Programs, node clusterstate.Node) string {
 	if p.Agents == nil || cmp.Or(node.OS, "linux") != "linux" || !node.Ready {
 		return ""
 	}
@@ -69,7 +69,7 @@ func AgentProblem(p fleet.Programs, node fleet.Node) string {
 		if agent.Ready {
 			return ""
 		}
-		problem, since = "since "+fleet.FormatTime(agent.Since), agent.Since
+		problem, since = "since "+clusterstate.FormatTime(agent.Since), agent.Since
 		if agent.Waiting != "" {
 			problem += ": " + agent.Waiting
 		}

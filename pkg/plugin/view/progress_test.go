@@ -7,7 +7,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // A node is told of as far as its words are about this very upgrade, and not at all
@@ -18,7 +18,7 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 	}}
 	step := []v1alpha1.StepTime{{Step: v1alpha1.StepUnlocking}}
 	hold := []metav1.Condition{{Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: "NotItsTurn", Message: "others go first"}}
-	var s fleet.Snapshot
+	var s clusterstate.Snapshot
 	for name, word := range map[string]struct {
 		pool, ordered, reported, kubelet string
 	}{
@@ -27,7 +27,7 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 		"not-asked":    {"web", "old", "old", "v1.34.3"},
 		"not-selected": {"db", "old", "old", "v1.34.3"},
 	} {
-		s.Nodes = append(s.Nodes, fleet.Node{Name: name, Labels: map[string]string{"pool": word.pool}})
+		s.Nodes = append(s.Nodes, clusterstate.Node{Name: name, Labels: map[string]string{"pool": word.pool}})
 		n := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		n.Spec.Upgrade = &v1alpha1.UpgradeReference{Name: "u", UID: word.ordered}
 		n.Status = v1alpha1.NodeUpgradeStatus{

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -26,7 +26,7 @@ type Rollback struct {
 
 // NewRollback returns what u does besides, by the plan for it. s has the upgrades that have not
 // ended. Nil: its type is another one.
-func NewRollback(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, decided plan.Plan) *Rollback {
+func NewRollback(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, decided plan.Plan) *Rollback {
 	if rules.TypeOf(u) != v1alpha1.TypeRollback {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // TestTakenBackWhileItMatters checks that a version is shown while a node lacks it.
@@ -25,12 +25,12 @@ func TestTakenBackWhileItMatters(t *testing.T) {
 // the former patch.
 func TestProgressOfRollback(t *testing.T) {
 	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "back", UID: "1"}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeRollback, Version: "v1.34.3"}}
-	var s fleet.Snapshot
+	var s clusterstate.Snapshot
 	for name, kubelet := range map[string]string{"cp-1": "v1.34.4", "cp-2": "v1.34.3"} {
 		n := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		n.Status.Step, n.Status.Versions = v1alpha1.StepIdle, v1alpha1.NodeVersions{Kubelet: kubelet, Kubeadm: "v1.34.4", ControlPlane: "v1.34.4"}
 		s.NodeUpgrades = append(s.NodeUpgrades, n)
-		s.Nodes = append(s.Nodes, fleet.Node{Name: name, Kubelet: kubelet, ControlPlane: true})
+		s.Nodes = append(s.Nodes, clusterstate.Node{Name: name, Kubelet: kubelet, ControlPlane: true})
 	}
 	want := map[string]State{"cp-1": StateWaiting, "cp-2": StateDone}
 	for _, n := range NewProgress(s, u, plan.Plan{}).Nodes {
@@ -42,7 +42,7 @@ func TestProgressOfRollback(t *testing.T) {
 
 // TestNewRollback checks what a Rollback does besides.
 func TestNewRollback(t *testing.T) {
-	s := fleet.Snapshot{APIServers: []fleet.StaticPod{{Version: "v1.34.4"}, {Version: "v1.34.4"}}, Upgrades: []v1alpha1.ClusterUpgrade{
+	s := clusterstate.Snapshot{APIServers: []clusterstate.StaticPod{{Version: "v1.34.4"}, {Version: "v1.34.4"}}, Upgrades: []v1alpha1.ClusterUpgrade{
 		{ObjectMeta: metav1.ObjectMeta{Name: "newer", UID: "2"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.5"}},
 	}}
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeRollback, Version: "v1.34.3", NodeSelector: &v1alpha1.LabelSelector{}}}

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // managed returns a function that reports whether the policy matches a Node's labels.
@@ -16,7 +16,7 @@ func managed(policy *v1alpha1.UpgradePolicy) func(map[string]string) bool {
 }
 
 // nodeUpgrades returns the NodeUpgrades by their names.
-func nodeUpgrades(s fleet.Snapshot) map[string]*v1alpha1.NodeUpgrade {
+func nodeUpgrades(s clusterstate.Snapshot) map[string]*v1alpha1.NodeUpgrade {
 	byName := make(map[string]*v1alpha1.NodeUpgrade, len(s.NodeUpgrades))
 	for i := range s.NodeUpgrades {
 		byName[s.NodeUpgrades[i].Name] = &s.NodeUpgrades[i]

@@ -11,13 +11,13 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
 // NewStatus returns the values of the screen that shows the cluster. The active upgrade
 // and the order of the others are the planner's.
-func NewStatus(s fleet.Snapshot, now time.Time) Status {
+func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 	v := Status{
 		APIVersion: v1alpha1.GroupVersion.String(),
 		Kind:       "UpgradeStatus",
@@ -80,8 +80,8 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		From:           u.Status.FromVersion,
 		To:             u.Spec.Version,
 		Progress:       u.Status.Progress,
-		TriggerTime:    fleet.Instant(u.Status.TriggerTime),
-		CompletionTime: fleet.Instant(u.Status.CompletionTime),
+		TriggerTime:    clusterstate.Instant(u.Status.TriggerTime),
+		CompletionTime: clusterstate.Instant(u.Status.CompletionTime),
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
@@ -96,7 +96,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 }
 
 func scheduleOf(m v1alpha1.MaintenanceSchedule) Schedule {
-	v := Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: fleet.Instant(m.Status.UntilTime)}
+	v := Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: clusterstate.Instant(m.Status.UntilTime)}
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
 		v.State, v.Until, v.Message = "Invalid", nil, c.Message
 	}
@@ -193,7 +193,7 @@ const (
 // Plan returns the plan for the upgrade with that name, which is empty where another
 // one is active. changed reports whether the objects are other ones than in the last
 // call.
-func (f *Forecaster) Plan(s fleet.Snapshot, name string, changed bool, now time.Time) plan.Plan {
+func (f *Forecaster) Plan(s clusterstate.Snapshot, name string, changed bool, now time.Time) plan.Plan {
 	f.stale = f.stale || changed
 	age := now.Sub(f.at)
 	if f.upgrade != name || age < 0 || age >= oldForecast || f.stale && age >= youngForecast {
@@ -202,13 +202,13 @@ func (f *Forecaster) Plan(s fleet.Snapshot, name string, changed bool, now time.
 	return f.plan
 }
 
-func forecast(s fleet.Snapshot, name string, now time.Time) plan.Plan {
+func forecast(s clusterstate.Snapshot, name string, now time.Time) plan.Plan {
 	u := s.Upgrade(name)
 	if u == nil || u.Status.Outcome != "" {
 		return plan.Plan{}
 	}
 	if u.Status.PreflightTime != nil {
-		s.Preflight = &fleet.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
+		s.Preflight = &clusterstate.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
 	}
 	if p := plan.Predict(s, now); p.Upgrade == name {
 		return p

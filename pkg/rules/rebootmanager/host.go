@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // isNamed reports whether the UpgradePolicy names the DaemonSet. Only administrators of the
@@ -50,7 +50,7 @@ func OfFormerPods(daemonSets []*appsv1.DaemonSet, pods []corev1.Pod) (found []v1
 
 // anyAway reports whether one of the nodes is cordoned or NotReady, and not for an upgrade of ours: no client that
 // may only create a DaemonSet can do that, so kured holds its lock although its pods are being replaced.
-func anyAway(nodes []*corev1.Node, names []string, slots []fleet.Slot) bool {
+func anyAway(nodes []*corev1.Node, names []string, slots []clusterstate.Slot) bool {
 	return slices.ContainsFunc(nodes, func(n *corev1.Node) bool {
 		notReady := func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
@@ -60,11 +60,11 @@ func anyAway(nodes []*corev1.Node, names []string, slots []fleet.Slot) bool {
 }
 
 // isOurs reports whether the node has a mark of ours, or holds a slot.
-func isOurs(n *corev1.Node, slots []fleet.Slot) bool {
+func isOurs(n *corev1.Node, slots []clusterstate.Slot) bool {
 	_, cordoned := n.Annotations[v1alpha1.CordonAnnotation]
 	_, marked := n.Annotations[v1alpha1.SlotAnnotation]
-	me := fleet.Owner{Node: n.Name, UID: string(n.UID)}
-	return cordoned || marked || slices.ContainsFunc(slots, func(s fleet.Slot) bool { return s.Holder == me })
+	me := clusterstate.Owner{Node: n.Name, UID: string(n.UID)}
+	return cordoned || marked || slices.ContainsFunc(slots, func(s clusterstate.Slot) bool { return s.Holder == me })
 }
 
 // Essence returns what Active reads of a DaemonSet.

@@ -8,17 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // Installed returns the other programs that reboot nodes, including those that may
 // not do so now.
-func Installed(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []fleet.RebootManager {
+func Installed(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []clusterstate.RebootManager {
 	active := Active(nodes, daemonSets, named)
 	found := slices.Clone(active)
 	addInactive := func(name, where string, runs bool, message string) {
-		if runs && !slices.ContainsFunc(active, func(m fleet.RebootManager) bool { return m.Name == name }) {
-			found = append(found, fleet.RebootManager{Name: name, Message: message, DaemonSet: where})
+		if runs && !slices.ContainsFunc(active, func(m clusterstate.RebootManager) bool { return m.Name == name }) {
+			found = append(found, clusterstate.RebootManager{Name: name, Message: message, DaemonSet: where})
 		}
 	}
 	for _, d := range daemonSets {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // FLUO's labels and annotations on Nodes, and its image.
@@ -28,8 +28,8 @@ const (
 // Others count if they reach their nodes and run there: who can run such a pod is root on the
 // node, and who can only create a DaemonSet must not be able to stop upgrades. slots are ours, as far as the caller
 // knows them.
-func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference, slots ...fleet.Slot) []fleet.RebootManager {
-	var found []fleet.RebootManager
+func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference, slots ...clusterstate.Slot) []clusterstate.RebootManager {
+	var found []clusterstate.RebootManager
 	for _, kured := range Kured(daemonSets, named) {
 		for _, lock := range locksOf(kured, daemonSets) {
 			if isNamed(kured, named) || runs(kured) || anyAway(nodes, lock.nodes, slots) {
@@ -51,14 +51,14 @@ func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alph
 
 // manager returns kured, which holds the lock. A lock whose holder or time cannot be read does
 // not pass by itself.
-func (l lock) manager() fleet.RebootManager {
+func (l lock) manager() clusterstate.RebootManager {
 	taken := ""
 	if l.since != nil {
-		taken = ", taken " + fleet.FormatTime(*l.since)
+		taken = ", taken " + clusterstate.FormatTime(*l.since)
 	}
 	message := fmt.Sprintf("kured holds its lock for %s%s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
 		l.by, taken, l.annotation, l.on.Namespace, l.on.Name)
-	return fleet.RebootManager{
+	return clusterstate.RebootManager{
 		Name: "kured", Message: message, Nodes: l.nodes, DaemonSet: l.on.Namespace + "/" + l.on.Name, Active: true, Passes: len(l.nodes) > 0, Since: l.since,
 	}
 }
@@ -78,7 +78,7 @@ func FLUOMarks(n *corev1.Node) [4]string {
 // fluo returns FLUO and true if there is a node that it reboots, or may reboot at any
 // moment. The labels, and annotations with the value "false", that it leaves on Nodes when
 // it is removed do not count.
-func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
+func fluo(nodes []*corev1.Node, runs string) (clusterstate.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }
 		var does string
@@ -97,7 +97,7 @@ func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
 			by = "DaemonSet " + runs
 		}
 		message := fmt.Sprintf("FLUO %s node %s (%s); remove FLUO, or annotate every node %s=true", does, n.Name, by, fluoPaused)
-		return fleet.RebootManager{Name: "FLUO", Message: message, Active: true}, true
+		return clusterstate.RebootManager{Name: "FLUO", Message: message, Active: true}, true
 	}
-	return fleet.RebootManager{}, false
+	return clusterstate.RebootManager{}, false
 }

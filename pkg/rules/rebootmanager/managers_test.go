@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func daemonSet(lock, image string, scheduled int32) *appsv1.DaemonSet {
@@ -110,7 +110,7 @@ func TestOnlyKuredCounts(t *testing.T) {
 	restarts.UID, restarts.Status.Conditions = "1", marked.Status.Conditions
 	former := restarts.DeepCopy()
 	former.UID = "2"
-	slots := []fleet.Slot{{Name: "slot-0", Holder: fleet.Owner{Node: "w1", UID: "1"}}}
+	slots := []clusterstate.Slot{{Name: "slot-0", Holder: clusterstate.Owner{Node: "w1", UID: "1"}}}
 	named := []v1alpha1.DaemonSetReference{{Namespace: "kube-system", Name: "ds"}}
 	for _, test := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/upgradesample"
@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata")
 
-func written(t *testing.T, s fleet.Snapshot, at time.Time) string {
+func written(t *testing.T, s clusterstate.Snapshot, at time.Time) string {
 	t.Helper()
 	r, err := report.New(s, upgradesample.Name, at)
 	if err != nil {
@@ -36,8 +36,8 @@ func draw(t *testing.T, r *report.Report) string {
 }
 
 func TestText(t *testing.T) {
-	fleetOf300 := func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(300) }
-	for name, of := range map[string]func() (fleet.Snapshot, time.Time){
+	fleetOf300 := func() (clusterstate.Snapshot, time.Time) { return upgradesample.Fleet(300) }
+	for name, of := range map[string]func() (clusterstate.Snapshot, time.Time){
 		"example": upgradesample.Example, "running": upgradesample.Running, "fleet": fleetOf300,
 	} {
 		s, at := of()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/upgradesample"
 )
@@ -26,12 +26,12 @@ func TestBrowser(t *testing.T) {
 	var files []string
 	for _, sample := range []struct {
 		name string
-		of   func() (fleet.Snapshot, time.Time)
+		of   func() (clusterstate.Snapshot, time.Time)
 	}{
 		{"ended.html", upgradesample.Example},
 		{"running.html", upgradesample.Running},
-		{"large.html", func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(300) }},
-		{"fleet.html", func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(5000) }},
+		{"large.html", func() (clusterstate.Snapshot, time.Time) { return upgradesample.Fleet(300) }},
+		{"fleet.html", func() (clusterstate.Snapshot, time.Time) { return upgradesample.Fleet(5000) }},
 	} {
 		file := filepath.Join(dir, sample.name)
 		if err := os.WriteFile(file, write(t, made(t, sample.of)), 0o600); err != nil {

@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/upgradesample"
 )
 
-func made(t testing.TB, of func() (fleet.Snapshot, time.Time)) *report.Report {
+func made(t testing.TB, of func() (clusterstate.Snapshot, time.Time)) *report.Report {
 	t.Helper()
 	s, at := of()
 	r, err := report.New(s, upgradesample.Name, at)
@@ -82,8 +82,8 @@ const hostile = `</title></style><script>alert(1)</script><img src=x onerror="al
 // TestUntrustedText puts HTML into every text of a report, and checks that the page has the
 // same elements and attributes as before.
 func TestUntrustedText(t *testing.T) {
-	for name, of := range map[string]func() (fleet.Snapshot, time.Time){
-		"ended": upgradesample.Example, "running": upgradesample.Running, "large": func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(100) },
+	for name, of := range map[string]func() (clusterstate.Snapshot, time.Time){
+		"ended": upgradesample.Example, "running": upgradesample.Running, "large": func() (clusterstate.Snapshot, time.Time) { return upgradesample.Fleet(100) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			harmless, hurtful := made(t, of), made(t, of)
@@ -163,7 +163,7 @@ func TestPolicy(t *testing.T) {
 
 // TestSize checks that the page of a large cluster is not too large to be sent.
 func TestSize(t *testing.T) {
-	text := write(t, made(t, func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(5000) }))
+	text := write(t, made(t, func() (clusterstate.Snapshot, time.Time) { return upgradesample.Fleet(5000) }))
 	if len(text) > 5_000_000 {
 		t.Errorf("5,000 nodes take %d bytes, want less than 5 MB", len(text))
 	}

@@ -1,11 +1,11 @@
-package fleet_test
+package clusterstate_test
 
 import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func TestUnschedulable(t *testing.T) {
@@ -24,11 +24,11 @@ func TestUnschedulable(t *testing.T) {
 		{"something else", corev1.Toleration{Key: "dedicated", Operator: exists}, false},
 	} {
 		other := corev1.Toleration{Key: "other", Operator: exists}
-		if got := fleet.ToleratesUnschedulable([]corev1.Toleration{other, test.has}); got != test.want {
+		if got := clusterstate.ToleratesUnschedulable([]corev1.Toleration{other, test.has}); got != test.want {
 			t.Errorf("%s: got %v", test.name, got)
 		}
 	}
-	if fleet.ToleratesUnschedulable(nil) {
+	if clusterstate.ToleratesUnschedulable(nil) {
 		t.Error("no toleration tolerates")
 	}
 }

@@ -1,4 +1,4 @@
-package fleet_test
+package clusterstate_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 func app(name string) v1alpha1.LabelSelector {
@@ -15,7 +15,7 @@ func app(name string) v1alpha1.LabelSelector {
 }
 
 func TestTheFirstRuleThatMatchesCounts(t *testing.T) {
-	rules, err := fleet.CompileDrainRules([]v1alpha1.DrainRule{
+	rules, err := clusterstate.CompileDrainRules([]v1alpha1.DrainRule{
 		{Name: "cache", PodSelector: app("cache"), Namespaces: []string{"shop", "blog"}, Behavior: v1alpha1.DrainSkip},
 		{Name: "caches", PodSelector: app("cache"), Behavior: v1alpha1.DrainWaitCompleted},
 		{Name: "shop", Namespaces: []string{"shop"}, Behavior: v1alpha1.DrainSkip},
@@ -40,7 +40,7 @@ func TestTheFirstRuleThatMatchesCounts(t *testing.T) {
 
 func TestASelectorThatKubernetesRefusesIsNamed(t *testing.T) {
 	bad := v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"no such key": "x"}}
-	_, err := fleet.CompileDrainRules([]v1alpha1.DrainRule{{Name: "typo", PodSelector: bad, Behavior: v1alpha1.DrainSkip}})
+	_, err := clusterstate.CompileDrainRules([]v1alpha1.DrainRule{{Name: "typo", PodSelector: bad, Behavior: v1alpha1.DrainSkip}})
 	if err == nil || !strings.Contains(err.Error(), "drain rule typo: podSelector: ") {
 		t.Errorf("got %v, want an error that names the rule", err)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
@@ -35,10 +35,10 @@ var shapes = []struct {
 	{"WindowList", "windows", view.WindowList{}},
 	{"UpgradeDiagnosis", "doctor", doctor.Diagnosis{}},
 	{"UpgradeReport", "report", report.Report{}},
-	{"FleetStatus", "fleet status", clusters.Status{}},
-	{"FleetPlan", "fleet plan", clusters.Plans{}},
-	{"FleetFreeze", "fleet freeze, fleet unfreeze", clusters.Freezes{}},
-	{"FleetReport", "fleet report", clusters.Report{}},
+	{"FleetStatus", "fleet status", fleet.Status{}},
+	{"FleetPlan", "fleet plan", fleet.Plans{}},
+	{"FleetFreeze", "fleet freeze, fleet unfreeze", fleet.Freezes{}},
+	{"FleetReport", "fleet report", fleet.Report{}},
 }
 
 // meanings are what a field's name and type do not say, by kind and field: values or, in words, what it is.

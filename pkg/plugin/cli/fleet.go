@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -22,7 +22,7 @@ import (
 // they are asked.
 type fleetCommand struct {
 	*program
-	choice         clusters.Choice
+	choice         fleet.Choice
 	file, selector string
 	limitText      string
 	limit          time.Duration // for each cluster
@@ -91,7 +91,7 @@ func (f *fleetCommand) addTo(cmd *cobra.Command, standard string) {
 var oneCluster = []string{"context", "cluster", "server", "user", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "proxy-url"}
 
 // choose reads the flags, the file and the kubeconfig, and returns the clusters that are meant.
-func (f *fleetCommand) choose(cmd *cobra.Command) ([]clusters.Cluster, error) {
+func (f *fleetCommand) choose(cmd *cobra.Command) ([]fleet.Cluster, error) {
 	for _, name := range oneCluster {
 		if cmd.Flags().Changed(name) {
 			return nil, fmt.Errorf("--%s is about one cluster: leave it out, and choose clusters with --contexts or --fleet", name)
@@ -140,7 +140,7 @@ func (f *fleetCommand) readFile() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, cause(err))
 	}
-	file, err := clusters.ReadFile(text)
+	file, err := fleet.ReadFile(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w; `kubectl upgrade fleet --help` shows one", from, err)
 	}
@@ -149,7 +149,7 @@ func (f *fleetCommand) readFile() error {
 }
 
 // readKubeconfig reads the kubeconfig once, and returns its contexts.
-func (f *fleetCommand) readKubeconfig() (map[string]clusters.Context, error) {
+func (f *fleetCommand) readKubeconfig() (map[string]fleet.Context, error) {
 	if _, err := f.missingKubeconfigs(); err != nil {
 		return nil, err
 	}
@@ -157,11 +157,11 @@ func (f *fleetCommand) readKubeconfig() (map[string]clusters.Context, error) {
 	if f.kubeconfig, err = f.cluster.ToRawKubeConfigLoader().RawConfig(); err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	contexts := map[string]clusters.Context{}
+	contexts := map[string]fleet.Context{}
 	for name, one := range f.kubeconfig.Contexts {
-		contexts[name] = clusters.Context{User: one.AuthInfo}
+		contexts[name] = fleet.Context{User: one.AuthInfo}
 		if to := f.kubeconfig.Clusters[one.Cluster]; to != nil {
-			contexts[name] = clusters.Context{Server: to.Server, Proxy: to.ProxyURL, User: one.AuthInfo}
+			contexts[name] = fleet.Context{Server: to.Server, Proxy: to.ProxyURL, User: one.AuthInfo}
 		}
 	}
 	return contexts, nil
@@ -215,13 +215,13 @@ func outcomeOf[R any](rows []R, answer func(R) (named string, counts, silent boo
 }
 
 // answerOfRow is what outcomeOf asks of a row of `kubectl upgrade fleet status`.
-func answerOfRow(r clusters.Row) (named string, counts, silent bool) {
-	return r.Context, r.Counts(), r.State == clusters.StateSilent
+func answerOfRow(r fleet.Row) (named string, counts, silent bool) {
+	return r.Context, r.Counts(), r.State == fleet.StateSilent
 }
 
 // unansweredOf returns the error that these of the clusters that were asked did not answer.
 func unansweredOf(silent []string, asked int) error {
-	return unanswered{fmt.Errorf("%d of %s did not answer: %s", len(silent), clusters.Count(asked), view.Few(silent))}
+	return unanswered{fmt.Errorf("%d of %s did not answer: %s", len(silent), fleet.Count(asked), view.Few(silent))}
 }
 
 // row is a row of a cluster.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -76,7 +76,7 @@ type badContext struct{ error }
 
 // timeoutOf is the Trouble of a cluster that does not answer within the limit.
 func timeoutOf(limit time.Duration) *view.Problem {
-	return &view.Problem{Reason: clusters.ReasonSilent, Message: fmt.Sprintf("no answer within %s", limit)}
+	return &view.Problem{Reason: fleet.ReasonSilent, Message: fmt.Sprintf("no answer within %s", limit)}
 }
 
 // troubleOf returns what is wrong with reaching a cluster, in plain words.
@@ -93,36 +93,36 @@ func troubleOf(err error, named string, access *rest.Config, limit time.Duration
 	try := fmt.Sprintf("try `kubectl get nodes --context %s`", named)
 	switch expired := expiredCertificate(access, time.Now()); {
 	case errors.As(err, new(badContext)):
-		return trouble(clusters.ReasonKubeconfig, "%v", err)
+		return trouble(fleet.ReasonKubeconfig, "%v", err)
 	case errors.Is(err, context.Canceled):
-		return trouble(clusters.ReasonUnreadable, "you interrupted the question")
+		return trouble(fleet.ReasonUnreadable, "you interrupted the question")
 	case errors.Is(err, context.DeadlineExceeded):
 		return timeoutOf(limit)
 	case errors.As(err, &foreign):
-		return trouble(clusters.ReasonUnreachable, "%v", foreign)
+		return trouble(fleet.ReasonUnreachable, "%v", foreign)
 	case strings.Contains(err.Error(), "getting credentials: "):
 		_, why, _ := strings.Cut(err.Error(), "getting credentials: ")
 		why, _, _ = strings.Cut(why, "\n") // client-go explains what such a program is
-		return trouble(clusters.ReasonNoCredentials, "%s; %s", strings.TrimPrefix(why, "exec: "), try)
+		return trouble(fleet.ReasonNoCredentials, "%s; %s", strings.TrimPrefix(why, "exec: "), try)
 	case expired != "":
-		return trouble(clusters.ReasonCertificateExpired, "%s", expired)
+		return trouble(fleet.ReasonCertificateExpired, "%s", expired)
 	case errors.As(err, &verification):
 		if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-			return trouble(clusters.ReasonCertificateExpired, "the certificate of the API server has expired, or a clock is wrong: %s", invalid.Detail)
+			return trouble(fleet.ReasonCertificateExpired, "the certificate of the API server has expired, or a clock is wrong: %s", invalid.Detail)
 		}
-		return trouble(clusters.ReasonNotTrusted, "the certificate of the API server is not trusted: %v", verification.Err)
+		return trouble(fleet.ReasonNotTrusted, "the certificate of the API server is not trusted: %v", verification.Err)
 	case apierrors.IsUnauthorized(err):
-		return trouble(clusters.ReasonNoAccess, "the API server does not accept your credentials")
+		return trouble(fleet.ReasonNoAccess, "the API server does not accept your credentials")
 	case apierrors.IsForbidden(err):
-		return trouble(clusters.ReasonNoAccess, "%v", err)
+		return trouble(fleet.ReasonNoAccess, "%v", err)
 	case apierrors.IsNotFound(err):
-		return trouble(clusters.ReasonNotInstalled, "kubectl-upgrade is not installed here")
+		return trouble(fleet.ReasonNotInstalled, "kubectl-upgrade is not installed here")
 	case errors.As(err, &unreachable) && unreachable.Timeout():
-		return trouble(clusters.ReasonSilent, "no answer: %v", unreachable.Err)
+		return trouble(fleet.ReasonSilent, "no answer: %v", unreachable.Err)
 	case errors.As(err, &unreachable):
-		return trouble(clusters.ReasonUnreachable, "%v", unreachable.Err)
+		return trouble(fleet.ReasonUnreachable, "%v", unreachable.Err)
 	}
-	return trouble(clusters.ReasonUnreadable, "%v", err)
+	return trouble(fleet.ReasonUnreadable, "%v", err)
 }
 
 // expiredCertificate says since when the person's client certificate has not been valid. Empty: it is, or
@@ -143,15 +143,15 @@ func expiredCertificate(access *rest.Config, now time.Time) string {
 }
 
 // answerOf reads what people are shown of a cluster.
-func (f *fleetCommand) answerOf(ctx context.Context, m member) (clusters.Answer, error) {
+func (f *fleetCommand) answerOf(ctx context.Context, m member) (fleet.Answer, error) {
 	s, err := snapshot.ReadShown(ctx, m.reader.clients(), f.now())
 	if err := cmp.Or(err, requireNames(s)); err != nil {
-		return clusters.Answer{}, err
+		return fleet.Answer{}, err
 	}
-	return clusters.Answer{Cluster: m.Cluster, Snapshot: &s, At: f.now(), UID: m.uid}, nil
+	return fleet.Answer{Cluster: m.Cluster, Snapshot: &s, At: f.now(), UID: m.uid}, nil
 }
 
 // noAnswer is the answer of a cluster that gave none.
-func noAnswer(c clusters.Cluster, trouble *view.Problem) clusters.Answer {
-	return clusters.Answer{Cluster: c, Trouble: trouble}
+func noAnswer(c fleet.Cluster, trouble *view.Problem) fleet.Answer {
+	return fleet.Answer{Cluster: c, Trouble: trouble}
 }

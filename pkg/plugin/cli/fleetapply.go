@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -21,7 +21,7 @@ type fleetApply struct {
 	apply    apply
 	warnings warnings
 
-	all []clusters.Cluster
+	all []fleet.Cluster
 }
 
 func newFleetApply(p *program) *cobra.Command {
@@ -75,8 +75,8 @@ func (a *fleetApply) complete(cmd *cobra.Command) (err error) {
 func (a *fleetApply) run(ctx context.Context) error {
 	defer quietPrograms()()
 	a.sources = &sources{}
-	found := forEach(ctx, &a.fleetCommand, a.all, a.ask, func(c clusters.Cluster, trouble *view.Problem) *asked {
-		return &asked{row: clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}}
+	found := forEach(ctx, &a.fleetCommand, a.all, a.ask, func(c fleet.Cluster, trouble *view.Problem) *asked {
+		return &asked{row: fleet.PlanRow{Cluster: c, Next: fleet.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}}
 	})
 	if err := ctx.Err(); err != nil {
 		return err
@@ -99,18 +99,18 @@ func (a *fleetApply) run(ctx context.Context) error {
 // asked is what the request comes to in a cluster.
 type asked struct {
 	proposal
-	row     clusters.PlanRow
+	row     fleet.PlanRow
 	uid     string
 	follows string // the upgrade to follow there. Empty: there is none
 }
 
 // plans returns a row for each cluster.
-func (a *fleetApply) plans(found []*asked) clusters.Plans {
-	rows := make([]clusters.PlanRow, 0, len(found))
+func (a *fleetApply) plans(found []*asked) fleet.Plans {
+	rows := make([]fleet.PlanRow, 0, len(found))
 	for _, one := range found {
 		rows = append(rows, one.row)
 	}
-	return clusters.NewPlans(a.apply.request.Version, rows)
+	return fleet.NewPlans(a.apply.request.Version, rows)
 }
 
 // ask returns what the request comes to in a cluster.
@@ -130,17 +130,17 @@ func (a *fleetApply) ask(ctx context.Context, m member) (*asked, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		found.row = clusters.PlanRow{Cluster: m.Cluster, Version: clusters.OldestOf(shot.Snapshot), Next: clusters.NextBlocked, Message: oneLine(err.Error())}
+		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextBlocked, Message: oneLine(err.Error())}
 	case found.existing != nil:
-		found.row = clusters.PlanRow{Cluster: m.Cluster, Version: clusters.OldestOf(shot.Snapshot), Next: clusters.NextContinue, Upgrade: found.existing.Name, To: found.existing.Spec.Version, Message: "asks for it already, and is followed"}
+		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextContinue, Upgrade: found.existing.Name, To: found.existing.Spec.Version, Message: "asks for it already, and is followed"}
 	default:
-		found.row = clusters.NewPlanRow(m.Cluster, found.supposed, found.decided)
+		found.row = fleet.NewPlanRow(m.Cluster, found.supposed, found.decided)
 		if err := found.refusal(); err != nil {
-			found.row.Next, found.row.Reason, found.row.Message, found.row.Until = clusters.NextBlocked, "", oneLine(err.Error()), nil
+			found.row.Next, found.row.Reason, found.row.Message, found.row.Until = fleet.NextBlocked, "", oneLine(err.Error()), nil
 		} else if found.hasWork() {
-			found.row.Next = clusters.NextCreate
+			found.row.Next = fleet.NextCreate
 		}
-		if observes && found.row.Next == clusters.NextCreate {
+		if observes && found.row.Next == fleet.NextCreate {
 			found.row.Message = "mode Observe: it waits until the mode is Manage"
 		}
 	}
@@ -154,10 +154,10 @@ func leaveOutSame(found []*asked) {
 		r := &one.row
 		before, known := first[one.uid]
 		switch {
-		case one.uid == "" || r.Next == clusters.NextUnknown:
+		case one.uid == "" || r.Next == fleet.NextUnknown:
 		case known:
 			r.SameAs, r.Repeated = before, true
-			*r = clusters.PlanRow{Cluster: r.Cluster, Version: r.Version, Next: clusters.NextNothing, Reason: clusters.ReasonSameCluster, Message: "the cluster of " + before}
+			*r = fleet.PlanRow{Cluster: r.Cluster, Version: r.Version, Next: fleet.NextNothing, Reason: fleet.ReasonSameCluster, Message: "the cluster of " + before}
 		default:
 			first[one.uid] = r.Context
 		}
@@ -165,7 +165,7 @@ func leaveOutSame(found []*asked) {
 }
 
 // show writes what the request comes to.
-func (a *fleetApply) show(plans clusters.Plans) error {
+func (a *fleetApply) show(plans fleet.Plans) error {
 	if !a.apply.forPeople() {
 		return nil
 	}
@@ -178,9 +178,9 @@ func (a *fleetApply) confirm(ctx context.Context, found []*asked) error {
 	var out []string
 	for _, one := range found {
 		switch one.row.Next {
-		case clusters.NextCreate:
+		case fleet.NextCreate:
 			count, nodes = count+1, nodes+one.row.Nodes
-		case clusters.NextBlocked, clusters.NextUnknown:
+		case fleet.NextBlocked, fleet.NextUnknown:
 			if !one.row.Repeated {
 				out = append(out, one.row.Context)
 			}
@@ -192,7 +192,7 @@ func (a *fleetApply) confirm(ctx context.Context, found []*asked) error {
 	if count == 0 || a.apply.yes || a.apply.mode != dryRunNone {
 		return nil
 	}
-	return a.question(ctx, fmt.Sprintf("Upgrade %s, %d nodes, to %s?", clusters.Count(count), nodes, a.apply.request.Version), "nothing was changed")
+	return a.question(ctx, fmt.Sprintf("Upgrade %s, %d nodes, to %s?", fleet.Count(count), nodes, a.apply.request.Version), "nothing was changed")
 }
 
 // created is what came of the request to create an upgrade.
@@ -204,13 +204,13 @@ type created struct {
 // create creates the upgrades, and notes those to follow. It returns why some could not be created.
 func (a *fleetApply) create(ctx context.Context, found []*asked) error {
 	create := map[string]*asked{} // by context
-	var to []clusters.Cluster
+	var to []fleet.Cluster
 	for _, one := range found {
 		switch {
 		case one.row.Repeated:
-		case one.existing != nil && one.row.Next == clusters.NextContinue:
+		case one.existing != nil && one.row.Next == fleet.NextContinue:
 			one.follows = one.existing.Name
-		case one.row.Next == clusters.NextCreate:
+		case one.row.Next == fleet.NextCreate:
 			create[one.row.Context] = one
 			to = append(to, one.row.Cluster)
 		}
@@ -223,7 +223,7 @@ func (a *fleetApply) create(ctx context.Context, found []*asked) error {
 			return created{of: create[m.Context], problem: oneLine(err.Error())}, nil
 		}
 		return created{of: create[m.Context], name: u.Name}, nil
-	}, func(c clusters.Cluster, trouble *view.Problem) created {
+	}, func(c fleet.Cluster, trouble *view.Problem) created {
 		return created{of: create[c.Context], problem: string(trouble.Reason) + ": " + trouble.Message}
 	})
 	var failed []string
@@ -231,7 +231,7 @@ func (a *fleetApply) create(ctx context.Context, found []*asked) error {
 		row := &r.of.row
 		if r.problem != "" {
 			failed = append(failed, row.Context)
-			row.Next, row.Reason, row.Message = clusters.NextBlocked, "", r.problem
+			row.Next, row.Reason, row.Message = fleet.NextBlocked, "", r.problem
 			fmt.Fprintf(a.ErrOut, "%s: %s\n", row.Context, r.problem)
 			continue
 		}
@@ -241,7 +241,7 @@ func (a *fleetApply) create(ctx context.Context, found []*asked) error {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("in %d of %s no upgrade was created: %s; the same command again goes on", len(failed), clusters.Count(len(to)), view.Few(failed))
+		return fmt.Errorf("in %d of %s no upgrade was created: %s; the same command again goes on", len(failed), fleet.Count(len(to)), view.Few(failed))
 	}
 	return nil
 }
@@ -266,9 +266,9 @@ func (a *fleetApply) end(ctx context.Context, found []*asked, problem error) err
 		}
 		count++
 		switch one.row.Next {
-		case clusters.NextBlocked:
+		case fleet.NextBlocked:
 			left = append(left, one.row.Context)
-		case clusters.NextUnknown:
+		case fleet.NextUnknown:
 			silent = append(silent, one.row.Context)
 		}
 	}
@@ -278,7 +278,7 @@ func (a *fleetApply) end(ctx context.Context, found []*asked, problem error) err
 	case problem != nil:
 		return problem
 	case len(left) > 0:
-		return fmt.Errorf("%d of %s left out: %s; the rows say why", len(left)+len(silent), clusters.Count(count), view.Few(append(left, silent...)))
+		return fmt.Errorf("%d of %s left out: %s; the rows say why", len(left)+len(silent), fleet.Count(count), view.Few(append(left, silent...)))
 	case len(silent) > 0:
 		return unansweredOf(silent, count)
 	}
@@ -287,7 +287,7 @@ func (a *fleetApply) end(ctx context.Context, found []*asked, problem error) err
 
 // followAll follows the upgrades until all have ended.
 func (a *fleetApply) followAll(ctx context.Context, found []*asked) error {
-	var all []clusters.Cluster
+	var all []fleet.Cluster
 	following := map[string]string{}
 	for _, one := range found {
 		if one.follows != "" {
@@ -302,7 +302,7 @@ func (a *fleetApply) followAll(ctx context.Context, found []*asked) error {
 		fmt.Fprintln(a.ErrOut, "The upgrades continue. Follow them with `kubectl upgrade fleet status -w`; the same command follows them, too.")
 	}
 	if next := a.nextStage(); err == nil && next != "" {
-		fmt.Fprintf(a.ErrOut, "Stage %s has %s. The next one: kubectl upgrade fleet apply %s --fleet %s --stage %s\n", a.choice.Stages[0], a.apply.request.Version, a.apply.request.Version, clusters.Quote(a.file), next)
+		fmt.Fprintf(a.ErrOut, "Stage %s has %s. The next one: kubectl upgrade fleet apply %s --fleet %s --stage %s\n", a.choice.Stages[0], a.apply.request.Version, a.apply.request.Version, fleet.Quote(a.file), next)
 	}
 	return err
 }

@@ -12,13 +12,13 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // member is one of the clusters, once its API server has answered.
 type member struct {
-	clusters.Cluster
+	fleet.Cluster
 	access *rest.Config
 	reader *reader
 	uid    string // of the namespace kube-system; empty: that may not be read
@@ -77,7 +77,7 @@ func within[T any](ctx context.Context, limit time.Duration, version string, wor
 // withMember waits for an answer of the cluster, and does work once it is its turn; each has the limit.
 // What we ask in turn is not the cluster's time: so silent clusters do not hold others up, and many that
 // answer do not make each other late.
-func withMember[T any](ctx context.Context, f *fleetCommand, p pool, c clusters.Cluster, work func(context.Context, member) (T, error)) (result T, trouble *view.Problem) {
+func withMember[T any](ctx context.Context, f *fleetCommand, p pool, c fleet.Cluster, work func(context.Context, member) (T, error)) (result T, trouble *view.Problem) {
 	p.connecting <- struct{}{}
 	var access *rest.Config
 	m, err := within(ctx, f.limit, f.version, func(ctx context.Context) (m member, err error) {
@@ -100,7 +100,7 @@ func withMember[T any](ctx context.Context, f *fleetCommand, p pool, c clusters.
 }
 
 // reach returns the cluster once it has answered.
-func (f *fleetCommand) reach(ctx context.Context, c clusters.Cluster, access *rest.Config) (m member, err error) {
+func (f *fleetCommand) reach(ctx context.Context, c fleet.Cluster, access *rest.Config) (m member, err error) {
 	m = member{Cluster: c, access: access}
 	if m.reader, err = f.in(access, io.Discard, io.Discard).reader(); err != nil {
 		return m, err
@@ -118,7 +118,7 @@ func (f *fleetCommand) reach(ctx context.Context, c clusters.Cluster, access *re
 
 // forEach does work for each cluster, and returns the results in their order. failed returns that of a
 // cluster without one, and of one that another context leads to.
-func forEach[T any](ctx context.Context, f *fleetCommand, all []clusters.Cluster, work func(context.Context, member) (T, error), failed func(clusters.Cluster, *view.Problem) T) []T {
+func forEach[T any](ctx context.Context, f *fleetCommand, all []fleet.Cluster, work func(context.Context, member) (T, error), failed func(fleet.Cluster, *view.Problem) T) []T {
 	results := make([]T, len(all))
 	p := f.newPool()
 	var group sync.WaitGroup
@@ -126,7 +126,7 @@ func forEach[T any](ctx context.Context, f *fleetCommand, all []clusters.Cluster
 		group.Go(func() {
 			defer utilruntime.HandleCrash()
 			if c.Repeated {
-				results[i] = failed(c, clusters.SameCluster(c))
+				results[i] = failed(c, fleet.SameCluster(c))
 				return
 			}
 			result, trouble := withMember(ctx, f, p, c, work)

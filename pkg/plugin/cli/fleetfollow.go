@@ -11,7 +11,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -26,7 +26,7 @@ const followLimit = 4 * time.Second
 // followed is what is known of the clusters that are followed.
 type followed struct {
 	sync.Mutex
-	answers []clusters.Answer
+	answers []fleet.Answer
 	// upgrades are those that are followed, by context, and ended are how they ended.
 	upgrades map[string]string
 	ended    map[string]error
@@ -35,17 +35,17 @@ type followed struct {
 
 // follow shows the clusters until the upgrades have ended. upgrades are those that were created, by
 // context; nil: those that are seen first.
-func (s *fleetStatus) follow(ctx context.Context, all []clusters.Cluster, upgrades map[string]string) error {
+func (s *fleetStatus) follow(ctx context.Context, all []fleet.Cluster, upgrades map[string]string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	known := &followed{answers: make([]clusters.Answer, len(all)), upgrades: map[string]string{}, ended: map[string]error{}, changed: make(chan struct{}, 1)}
+	known := &followed{answers: make([]fleet.Answer, len(all)), upgrades: map[string]string{}, ended: map[string]error{}, changed: make(chan struct{}, 1)}
 	for named, name := range upgrades {
 		known.upgrades[named] = name
 	}
 	p := s.newPool()
 	first := make(chan struct{}, len(all))
 	for i, c := range all {
-		known.answers[i] = clusters.Answer{Cluster: c}
+		known.answers[i] = fleet.Answer{Cluster: c}
 		go func() {
 			defer utilruntime.HandleCrash()
 			s.keepAsking(ctx, known, i, c, p, first, upgrades == nil)
@@ -92,7 +92,7 @@ func (s *fleetStatus) interrupted(ctx context.Context, known *followed) error {
 }
 
 // keepAsking asks a cluster again and again. Where it has gone silent, its last answer remains.
-func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c clusters.Cluster, p pool, first chan struct{}, anyUpgrade bool) {
+func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c fleet.Cluster, p pool, first chan struct{}, anyUpgrade bool) {
 	for begin := true; ; begin = false {
 		answer := noAnswer(c, nil)
 		if !c.Repeated {
@@ -116,7 +116,7 @@ func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c 
 }
 
 // note notes an answer, and whether the upgrade that is followed there has ended.
-func (k *followed) note(i int, a clusters.Answer, anyUpgrade bool, now time.Time) {
+func (k *followed) note(i int, a fleet.Answer, anyUpgrade bool, now time.Time) {
 	k.Lock()
 	defer k.Unlock()
 	if a.Snapshot == nil {
@@ -145,13 +145,13 @@ func (k *followed) note(i int, a clusters.Answer, anyUpgrade bool, now time.Time
 
 // rows returns the clusters as they are known now, whether all upgrades that are followed have ended, and
 // an error for those that did not end well.
-func (k *followed) rows(now time.Time) (rows []clusters.Row, ended bool, err error) {
+func (k *followed) rows(now time.Time) (rows []fleet.Row, ended bool, err error) {
 	k.Lock()
 	defer k.Unlock()
 	var failed []string
 	var first error
 	for _, a := range k.answers {
-		rows = append(rows, clusters.NewRow(a, now))
+		rows = append(rows, fleet.NewRow(a, now))
 		if why := k.ended[a.Context]; why != nil {
 			failed, first = append(failed, a.Context), errors.Join(first, fmt.Errorf("%s: %w", a.Context, why))
 		}
@@ -163,7 +163,7 @@ func (k *followed) rows(now time.Time) (rows []clusters.Row, ended bool, err err
 	default:
 		err = failure(fmt.Sprintf("%d of %d upgrades did not end well, in %s; `kubectl upgrade fleet status` says why", len(failed), len(k.upgrades), view.Few(failed)))
 	}
-	return clusters.NewStatus(rows).Items, len(k.upgrades) > 0 && len(k.ended) == len(k.upgrades), err
+	return fleet.NewStatus(rows).Items, len(k.upgrades) > 0 && len(k.ended) == len(k.upgrades), err
 }
 
 // failure returns an error with the exit code of a failed upgrade.
@@ -171,7 +171,7 @@ func failure(message string) error { return follow.NewFailure(errors.New(message
 
 // clustersDisplay is where the rows are shown.
 type clustersDisplay struct {
-	show  func([]clusters.Row) error
+	show  func([]fleet.Row) error
 	close func()
 }
 
@@ -179,22 +179,22 @@ type clustersDisplay struct {
 func (s *fleetStatus) display() clustersDisplay {
 	if _, _, terminal := s.terminal(); terminal {
 		screen := follow.NewScreen(s.terminalOut, s.terminal, s.drawing)
-		return clustersDisplay{close: screen.Close, show: func(rows []clusters.Row) error {
+		return clustersDisplay{close: screen.Close, show: func(rows []fleet.Row) error {
 			options := s.drawing()
 			options.Wide = s.format() == "wide"
 			_, height, _ := s.terminal()
 			options.Rows = max(height-follow.FooterLines(options)-1, 1)
-			return screen.Show(follow.Frame{Picture: render.Clusters(clusters.NewStatus(rows), options)})
+			return screen.Show(follow.Frame{Picture: render.Clusters(fleet.NewStatus(rows), options)})
 		}}
 	}
-	var before map[string]clusters.Row
-	return clustersDisplay{close: func() {}, show: func(rows []clusters.Row) error {
+	var before map[string]fleet.Row
+	return clustersDisplay{close: func() {}, show: func(rows []fleet.Row) error {
 		for _, line := range render.ClusterChanges(before, rows, s.now()) {
 			if _, err := fmt.Fprintln(s.Out, line); err != nil {
 				return err
 			}
 		}
-		before = map[string]clusters.Row{}
+		before = map[string]fleet.Row{}
 		for _, r := range slices.Backward(rows) {
 			before[r.Context] = r
 		}

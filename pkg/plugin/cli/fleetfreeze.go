@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
@@ -24,7 +24,7 @@ type fleetFreeze struct {
 	fleetCommand
 	freeze freeze
 
-	all []clusters.Cluster
+	all []fleet.Cluster
 }
 
 func newFleetFreeze(p *program) *cobra.Command {
@@ -73,10 +73,10 @@ func (f *fleetFreeze) run(ctx context.Context) error {
 		return f.freeze.print(f.program, asked) // for Git
 	}
 	defer quietPrograms()()
-	rows := forEach(ctx, &f.fleetCommand, f.all, func(ctx context.Context, m member) (clusters.FreezeRow, error) {
+	rows := forEach(ctx, &f.fleetCommand, f.all, func(ctx context.Context, m member) (fleet.FreezeRow, error) {
 		return f.freezeOne(ctx, m, asked.DeepCopy()), nil
 	}, notFrozen)
-	result := clusters.NewFreezes(asked.Name, rows)
+	result := fleet.NewFreezes(asked.Name, rows)
 	until := asked.Spec.MaintenanceExclusions[0].EndTime.UTC()
 	result.Until = &until
 	if err := f.show(&f.freeze.output, result, f.freeze.dryRun); err != nil {
@@ -94,15 +94,15 @@ func cmpErr(interrupted, other error) error {
 }
 
 // notFrozen is the row of a cluster that was not reached.
-func notFrozen(c clusters.Cluster, trouble *view.Problem) clusters.FreezeRow {
-	return clusters.FreezeRow{Cluster: c, State: clusters.NotFrozen, Reason: trouble.Reason, Message: trouble.Message}
+func notFrozen(c fleet.Cluster, trouble *view.Problem) fleet.FreezeRow {
+	return fleet.FreezeRow{Cluster: c, State: fleet.NotFrozen, Reason: trouble.Reason, Message: trouble.Message}
 }
 
 // freezeOne creates the freeze in a cluster, and waits for the coordinator's word.
-func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.MaintenanceSchedule) clusters.FreezeRow {
+func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.MaintenanceSchedule) fleet.FreezeRow {
 	x := asked.Spec.MaintenanceExclusions[0]
 	since, until := x.StartTime.UTC(), x.EndTime.UTC()
-	row := clusters.FreezeRow{Cluster: m.Cluster, State: clusters.Frozen, Since: &since, Until: &until}
+	row := fleet.FreezeRow{Cluster: m.Cluster, State: fleet.Frozen, Since: &since, Until: &until}
 	d := f.freeze.dryRun
 	if d.mode == dryRunClient {
 		row.Message = strings.TrimSpace(d.String())
@@ -113,24 +113,24 @@ func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.M
 	}
 	created, err := m.reader.kinds.MaintenanceSchedules.Create(ctx, asked, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: d.options()})
 	if apierrors.IsAlreadyExists(err) {
-		row.State = clusters.AlreadyFrozen
+		row.State = fleet.AlreadyFrozen
 		if created, err = m.reader.kinds.MaintenanceSchedules.Get(ctx, asked.Name, metav1.GetOptions{}); err == nil {
-			if why := clusters.Covers(*created, *asked, f.now()); why != "" {
-				row.State, row.Since, row.Until = clusters.NotFrozen, nil, nil
+			if why := fleet.Covers(*created, *asked, f.now()); why != "" {
+				row.State, row.Since, row.Until = fleet.NotFrozen, nil, nil
 				row.Message = fmt.Sprintf("there is a MaintenanceSchedule %s already: %s; choose another NAME", asked.Name, why)
 				return row
 			}
-			if !clusters.IsFleets(*created) {
-				row.Message = fmt.Sprintf("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", asked.Name, clusters.Quote(m.Context))
+			if !fleet.IsFleets(*created) {
+				row.Message = fmt.Sprintf("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", asked.Name, fleet.Quote(m.Context))
 			}
 		}
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		row.State, row.Message = clusters.NotConfirmed, "no answer to the request: whether it is frozen is not known"
+		row.State, row.Message = fleet.NotConfirmed, "no answer to the request: whether it is frozen is not known"
 	case err != nil:
 		trouble := troubleOf(err, m.Context, m.access, f.limit)
-		row.State, row.Reason, row.Message, row.Since, row.Until = clusters.NotFrozen, trouble.Reason, trouble.Message, nil, nil
+		row.State, row.Reason, row.Message, row.Since, row.Until = fleet.NotFrozen, trouble.Reason, trouble.Message, nil, nil
 	case d.mode == dryRunServer:
 		row.Message = strings.TrimSpace(d.String())
 	default:
@@ -147,19 +147,19 @@ const (
 )
 
 // confirm waits until the coordinator says that the freeze is in effect.
-func (f *fleetFreeze) confirm(ctx context.Context, m member, name string, row *clusters.FreezeRow) {
+func (f *fleetFreeze) confirm(ctx context.Context, m member, name string, row *fleet.FreezeRow) {
 	deadline, _ := ctx.Deadline()
 	why := "the coordinator has not said that it is in effect"
 	for {
 		s, err := m.reader.kinds.MaintenanceSchedules.Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case isMissing(err):
-			row.State, row.Message = clusters.NotFrozen, "it was deleted at once by another person or program"
+			row.State, row.Message = fleet.NotFrozen, "it was deleted at once by another person or program"
 			return
 		case err != nil:
 			why = "it was created, and then the API server did not answer"
 		case s.Status.ObservedGeneration == s.Generation && meta.IsStatusConditionFalse(s.Status.Conditions, v1alpha1.ConditionValid):
-			row.State, row.Message = clusters.NotConfirmed, "the coordinator says that it is invalid: "+meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionValid).Message
+			row.State, row.Message = fleet.NotConfirmed, "the coordinator says that it is invalid: "+meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionValid).Message
 			return
 		case s.Status.ObservedGeneration == s.Generation && s.Status.State == schedule.StateExcluded:
 			return
@@ -174,18 +174,18 @@ func (f *fleetFreeze) confirm(ctx context.Context, m member, name string, row *c
 		}
 		break
 	}
-	row.State, row.Message = clusters.NotConfirmed, why+"; agents ask the API server before each node begins, and so find it"
+	row.State, row.Message = fleet.NotConfirmed, why+"; agents ask the API server before each node begins, and so find it"
 }
 
 // show writes what has been reached, in the format that was chosen.
-func (f *fleetCommand) show(o *output, result clusters.Freezes, d dryRun) error {
-	return showRows(f, o, result.Items, result, func(result clusters.Freezes, options render.Options) string {
+func (f *fleetCommand) show(o *output, result fleet.Freezes, d dryRun) error {
+	return showRows(f, o, result.Items, result, func(result fleet.Freezes, options render.Options) string {
 		return render.ClusterFreezes(result, d.String(), options)
 	})
 }
 
 // outcome says, where not every cluster is frozen, which are, and how to repeat and to undo that.
-func (f *fleetFreeze) outcome(result clusters.Freezes, asked *v1alpha1.MaintenanceSchedule) error {
+func (f *fleetFreeze) outcome(result fleet.Freezes, asked *v1alpha1.MaintenanceSchedule) error {
 	failed, holds := result.Failed(), result.Holds()
 	if len(failed) == 0 {
 		return nil
@@ -198,10 +198,10 @@ func (f *fleetFreeze) outcome(result clusters.Freezes, asked *v1alpha1.Maintenan
 }
 
 // partly returns the error that the command did not reach its aim in some clusters.
-func partly(result clusters.Freezes, failed []string, are string) error {
-	err := fmt.Errorf("%d of %s %s: %s", len(failed), clusters.Count(result.Asked()), are, view.Few(failed))
+func partly(result fleet.Freezes, failed []string, are string) error {
+	err := fmt.Errorf("%d of %s %s: %s", len(failed), fleet.Count(result.Asked()), are, view.Few(failed))
 	for _, r := range result.Items {
-		if !r.State.Done() && !r.Repeated && !clusters.IsSilence(r.Reason) {
+		if !r.State.Done() && !r.Repeated && !fleet.IsSilence(r.Reason) {
 			return err
 		}
 	}
@@ -211,16 +211,16 @@ func partly(result clusters.Freezes, failed []string, are string) error {
 // repeat returns the command that freezes the rest, until the same time.
 func (f *fleetFreeze) repeat(asked *v1alpha1.MaintenanceSchedule, contexts []string) string {
 	x := asked.Spec.MaintenanceExclusions[0]
-	words := []string{"kubectl upgrade fleet freeze", asked.Name, "--until", x.EndTime.UTC().Format(time.RFC3339), "--reason", clusters.Quote(x.Reason)}
+	words := []string{"kubectl upgrade fleet freeze", asked.Name, "--until", x.EndTime.UTC().Format(time.RFC3339), "--reason", fleet.Quote(x.Reason)}
 	if len(f.freeze.upgrades) > 0 {
 		words = append(words, "--upgrades", strings.Join(f.freeze.upgrades, ","))
 	}
 	if f.freeze.selector != "" {
-		words = append(words, "--node-selector", clusters.Quote(f.freeze.selector))
+		words = append(words, "--node-selector", fleet.Quote(f.freeze.selector))
 	}
-	return strings.Join(append(words, "--contexts", clusters.Quote(strings.Join(contexts, ","))), " ")
+	return strings.Join(append(words, "--contexts", fleet.Quote(strings.Join(contexts, ","))), " ")
 }
 
 func undo(name string, contexts []string) string {
-	return fmt.Sprintf("kubectl upgrade fleet unfreeze %s --contexts %s", name, clusters.Quote(strings.Join(contexts, ",")))
+	return fmt.Sprintf("kubectl upgrade fleet unfreeze %s --contexts %s", name, fleet.Quote(strings.Join(contexts, ",")))
 }

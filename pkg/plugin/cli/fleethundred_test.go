@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
@@ -36,7 +36,7 @@ func TestHundredClusters(t *testing.T) {
 	began := time.Now()
 	out, errOut, code := runFleet(t, kubeconfig, "status", "--contexts", "prod-*", "-o", "json")
 	took := time.Since(began)
-	var status clusters.Status
+	var status fleet.Status
 	if err := json.Unmarshal([]byte(out), &status); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, errOut)
 	}
@@ -47,10 +47,10 @@ func TestHundredClusters(t *testing.T) {
 			t.Errorf("row %d is %s, want %s", i, r.Context, names[i])
 		case isSilent(i):
 			silent++
-			if r.State != clusters.StateSilent || r.Message != "no answer within 4s" || r.Reason != clusters.ReasonSilent {
+			if r.State != fleet.StateSilent || r.Message != "no answer within 4s" || r.Reason != fleet.ReasonSilent {
 				t.Errorf("%s: got %s, %s: %s, want that it did not answer", r.Context, r.State, r.Reason, r.Message)
 			}
-		case r.State != clusters.StateFailed || r.AsOf == nil:
+		case r.State != fleet.StateFailed || r.AsOf == nil:
 			t.Errorf("%s: got %s, %s: %s", r.Context, r.State, r.Reason, r.Message)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -88,42 +88,42 @@ func (n *fleetPlan) run(cmd *cobra.Command) error {
 	}
 	defer quietPrograms()()
 	n.sources = &sources{}
-	rows := forEach(cmd.Context(), &n.fleetCommand, all, n.planOf, func(c clusters.Cluster, trouble *view.Problem) clusters.PlanRow {
-		return clusters.PlanRow{Cluster: c, Next: clusters.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}
+	rows := forEach(cmd.Context(), &n.fleetCommand, all, n.planOf, func(c fleet.Cluster, trouble *view.Problem) fleet.PlanRow {
+		return fleet.PlanRow{Cluster: c, Next: fleet.NextUnknown, Reason: trouble.Reason, Message: trouble.Message}
 	})
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
 	fmt.Fprint(n.ErrOut, strings.Join(n.warnings.lines, ""))
-	if err := showRows(&n.fleetCommand, &n.output, rows, clusters.NewPlans(n.version, rows), render.ClusterPlans); err != nil {
+	if err := showRows(&n.fleetCommand, &n.output, rows, fleet.NewPlans(n.version, rows), render.ClusterPlans); err != nil {
 		return err
 	}
 	return n.outcome(rows)
 }
 
 // planOf makes the plan of a cluster.
-func (n *fleetPlan) planOf(ctx context.Context, m member) (clusters.PlanRow, error) {
+func (n *fleetPlan) planOf(ctx context.Context, m member) (fleet.PlanRow, error) {
 	p, said := n.capturing(m)
 	defer func() { n.warnings.add(said.String()) }()
 	shot, err := p.snapshotFrom(ctx, m.reader, n.version != "")
 	if err != nil {
-		return clusters.PlanRow{}, err
+		return fleet.PlanRow{}, err
 	}
 	observes := shot.Policy.Observes()
 	p.supposeManaged(&shot.Snapshot)
 	if n.version != "" {
 		supposed, _, err := request.SupposeVersion(shot.Snapshot, n.version, shot.TakenAt)
 		if err != nil {
-			return clusters.PlanRow{Cluster: m.Cluster, Next: clusters.NextBlocked, Message: oneLine(err.Error())}, nil
+			return fleet.PlanRow{Cluster: m.Cluster, Next: fleet.NextBlocked, Message: oneLine(err.Error())}, nil
 		}
 		shot.Snapshot = supposed
 	}
 	if err := p.runPreflight(ctx, &shot.Snapshot, shot.TakenAt); err != nil {
-		return clusters.PlanRow{}, err
+		return fleet.PlanRow{}, err
 	}
-	row := clusters.NewPlanRow(m.Cluster, shot.Snapshot, plan.Predict(shot.Snapshot, shot.TakenAt))
-	if observes && row.Next != clusters.NextNothing {
-		row.Next, row.Reason, row.Message = clusters.NextBlocked, v1alpha1.ReasonObserved, "mode Observe: this is what would happen with Manage"
+	row := fleet.NewPlanRow(m.Cluster, shot.Snapshot, plan.Predict(shot.Snapshot, shot.TakenAt))
+	if observes && row.Next != fleet.NextNothing {
+		row.Next, row.Reason, row.Message = fleet.NextBlocked, v1alpha1.ReasonObserved, "mode Observe: this is what would happen with Manage"
 	}
 	return row, nil
 }
@@ -135,11 +135,11 @@ func (f *fleetCommand) capturing(m member) (*program, *bytes.Buffer) {
 }
 
 // outcome returns what the exit code says.
-func (n *fleetPlan) outcome(rows []clusters.PlanRow) error {
-	err := outcomeOf(rows, func(r clusters.PlanRow) (named string, counts, silent bool) {
-		return r.Context, !r.Repeated, r.Next == clusters.NextUnknown
+func (n *fleetPlan) outcome(rows []fleet.PlanRow) error {
+	err := outcomeOf(rows, func(r fleet.PlanRow) (named string, counts, silent bool) {
+		return r.Context, !r.Repeated, r.Next == fleet.NextUnknown
 	})
-	if err == nil && n.exitCode && slices.ContainsFunc(rows, func(r clusters.PlanRow) bool { return !r.Repeated && r.Next != clusters.NextNothing }) {
+	if err == nil && n.exitCode && slices.ContainsFunc(rows, func(r fleet.PlanRow) bool { return !r.Repeated && r.Next != fleet.NextNothing }) {
 		return errWork
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
@@ -25,7 +25,7 @@ type fleetReport struct {
 
 	at    time.Time
 	since *time.Time // nil: everything
-	all   []clusters.Cluster
+	all   []fleet.Cluster
 }
 
 func newFleetReport(p *program) *cobra.Command {
@@ -78,13 +78,13 @@ func (r *fleetReport) complete(cmd *cobra.Command) (err error) {
 
 func (r *fleetReport) run(ctx context.Context) error {
 	defer quietPrograms()()
-	rows := forEach(ctx, &r.fleetCommand, r.all, r.rowOf, func(c clusters.Cluster, trouble *view.Problem) clusters.ReportRow {
-		return clusters.ReportRow{Cluster: c, Reason: trouble.Reason, Message: trouble.Message, Runs: []clusters.Run{}, Upgrades: []view.Ended{}}
+	rows := forEach(ctx, &r.fleetCommand, r.all, r.rowOf, func(c fleet.Cluster, trouble *view.Problem) fleet.ReportRow {
+		return fleet.ReportRow{Cluster: c, Reason: trouble.Reason, Message: trouble.Message, Runs: []fleet.Run{}, Upgrades: []view.Ended{}}
 	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	text, err := r.draw(clusters.NewReport(rows, r.since, r.at))
+	text, err := r.draw(fleet.NewReport(rows, r.since, r.at))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *fleetReport) run(ctx context.Context) error {
 	} else {
 		_, err = r.Out.Write(text)
 	}
-	return errors.Join(err, outcomeOf(rows, func(row clusters.ReportRow) (named string, counts, silent bool) {
+	return errors.Join(err, outcomeOf(rows, func(row fleet.ReportRow) (named string, counts, silent bool) {
 		return row.Context, !row.Repeated, row.Reason != ""
 	}))
 }
@@ -118,19 +118,19 @@ func (r *fleetReport) readSince() (*time.Time, error) {
 }
 
 // rowOf reads what a cluster ran.
-func (r *fleetReport) rowOf(ctx context.Context, m member) (clusters.ReportRow, error) {
+func (r *fleetReport) rowOf(ctx context.Context, m member) (fleet.ReportRow, error) {
 	s, err := snapshot.ReadShown(ctx, m.reader.clients(), r.now())
 	if err := cmp.Or(err, requireNames(s)); err != nil {
-		return clusters.ReportRow{}, err
+		return fleet.ReportRow{}, err
 	}
 	if s.Records, err = m.reader.records(ctx); err != nil {
-		return clusters.ReportRow{}, err
+		return fleet.ReportRow{}, err
 	}
-	return clusters.NewReportRow(m.Cluster, s), nil
+	return fleet.NewReportRow(m.Cluster, s), nil
 }
 
 // draw returns the report in the format that was chosen.
-func (r *fleetReport) draw(made clusters.Report) ([]byte, error) {
+func (r *fleetReport) draw(made fleet.Report) ([]byte, error) {
 	switch r.reporting.format() {
 	case formatHTML:
 		return page.FleetHTML(made, page.Options{Zone: r.reporting.zone, Version: r.version})

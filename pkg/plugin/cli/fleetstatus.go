@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -86,15 +86,15 @@ func (s *fleetStatus) run(cmd *cobra.Command, named []string) error {
 		return err
 	}
 	now := s.now()
-	rows := make([]clusters.Row, len(answers))
+	rows := make([]fleet.Row, len(answers))
 	for i, a := range answers {
-		rows[i] = clusters.NewRow(a, now)
+		rows[i] = fleet.NewRow(a, now)
 		if len(named) > 0 && a.Snapshot != nil {
 			full := view.NewStatus(*a.Snapshot, now)
 			rows[i].Status = &full
 		}
 	}
-	shown := clusters.NewStatus(rows)
+	shown := fleet.NewStatus(rows)
 	if err := s.show(shown, len(named) > 0); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *fleetStatus) run(cmd *cobra.Command, named []string) error {
 }
 
 // show writes the rows in the format that was chosen.
-func (s *fleetStatus) show(shown clusters.Status, full bool) error {
+func (s *fleetStatus) show(shown fleet.Status, full bool) error {
 	table := render.Clusters
 	if full {
 		table = s.drawFull
@@ -111,7 +111,7 @@ func (s *fleetStatus) show(shown clusters.Status, full bool) error {
 }
 
 // drawFull draws each cluster as `kubectl upgrade status` does.
-func (s *fleetStatus) drawFull(shown clusters.Status, options render.Options) string {
+func (s *fleetStatus) drawFull(shown fleet.Status, options render.Options) string {
 	var pages []string
 	for _, r := range shown.Items {
 		page := "Cluster:    " + r.Context + "\n"

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -51,7 +51,7 @@ Helm would restore. A row says for each cluster what has been reached: Unfrozen,
 // listed is what a cluster answered about its schedules.
 type listed struct {
 	schedules []v1alpha1.MaintenanceSchedule
-	row       clusters.FreezeRow // where it did not answer
+	row       fleet.FreezeRow // where it did not answer
 }
 
 func (u *fleetUnfreeze) run(cmd *cobra.Command) error {
@@ -68,10 +68,10 @@ func (u *fleetUnfreeze) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	rows := forEach(cmd.Context(), &u.fleetCommand, all, u.unfreezeOne, func(c clusters.Cluster, trouble *view.Problem) clusters.FreezeRow {
-		return clusters.FreezeRow{Cluster: c, State: clusters.NotKnown, Reason: trouble.Reason, Message: trouble.Message}
+	rows := forEach(cmd.Context(), &u.fleetCommand, all, u.unfreezeOne, func(c fleet.Cluster, trouble *view.Problem) fleet.FreezeRow {
+		return fleet.FreezeRow{Cluster: c, State: fleet.NotKnown, Reason: trouble.Reason, Message: trouble.Message}
 	})
-	result := clusters.NewFreezes(u.name, rows)
+	result := fleet.NewFreezes(u.name, rows)
 	if err := u.show(&u.output, result, u.dryRun); err != nil {
 		return err
 	}
@@ -79,20 +79,20 @@ func (u *fleetUnfreeze) run(cmd *cobra.Command) error {
 }
 
 // only returns the one freeze of the fleet that is not over. Empty: there is none.
-func (u *fleetUnfreeze) only(ctx context.Context, all []clusters.Cluster) (string, error) {
+func (u *fleetUnfreeze) only(ctx context.Context, all []fleet.Cluster) (string, error) {
 	answers := forEach(ctx, &u.fleetCommand, all, func(ctx context.Context, m member) (listed, error) {
 		list, err := m.reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return listed{}, err
 		}
 		return listed{schedules: list.Items}, nil
-	}, func(c clusters.Cluster, trouble *view.Problem) listed { return listed{row: notFrozen(c, trouble)} })
+	}, func(c fleet.Cluster, trouble *view.Problem) listed { return listed{row: notFrozen(c, trouble)} })
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
 	var names, silent []string
 	for i, one := range answers {
-		names = append(names, clusters.FleetFreezes(one.schedules, u.now())...)
+		names = append(names, fleet.FleetFreezes(one.schedules, u.now())...)
 		if one.row.Context != "" && !all[i].Repeated {
 			silent = append(silent, one.row.Context)
 		}
@@ -111,31 +111,31 @@ func (u *fleetUnfreeze) only(ctx context.Context, all []clusters.Cluster) (strin
 }
 
 // unfreezeOne deletes the freeze in a cluster.
-func (u *fleetUnfreeze) unfreezeOne(ctx context.Context, m member) (clusters.FreezeRow, error) {
-	row := clusters.FreezeRow{Cluster: m.Cluster, State: clusters.Unfrozen, Message: strings.TrimSpace(u.dryRun.String())}
+func (u *fleetUnfreeze) unfreezeOne(ctx context.Context, m member) (fleet.FreezeRow, error) {
+	row := fleet.FreezeRow{Cluster: m.Cluster, State: fleet.Unfrozen, Message: strings.TrimSpace(u.dryRun.String())}
 	list, err := m.reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return row, err
 	}
-	others := clusters.OtherFreezes(list.Items, u.name, u.now())
+	others := fleet.OtherFreezes(list.Items, u.name, u.now())
 	if len(others) > 0 {
 		row.Message = "another freeze still holds: " + strings.Join(others, ", ")
 	}
 	i := slices.IndexFunc(list.Items, func(s v1alpha1.MaintenanceSchedule) bool { return s.Name == u.name })
 	if i < 0 {
-		row.State = clusters.NoFreeze
+		row.State = fleet.NoFreeze
 		return row, nil
 	}
 	target := list.Items[i]
-	still := func(format string, args ...any) (clusters.FreezeRow, error) {
-		row.State, row.Message = clusters.StillFrozen, fmt.Sprintf(format, args...)
+	still := func(format string, args ...any) (fleet.FreezeRow, error) {
+		row.State, row.Message = fleet.StillFrozen, fmt.Sprintf(format, args...)
 		return row, nil
 	}
 	switch _, err := request.FreezeToEnd(list.Items, u.name, u.now()); {
 	case err != nil:
 		return still("%v", err)
-	case !clusters.IsFleets(target):
-		return still("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", u.name, clusters.Quote(m.Context))
+	case !fleet.IsFleets(target):
+		return still("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", u.name, fleet.Quote(m.Context))
 	case u.mode == dryRunClient:
 		return row, nil
 	}
@@ -146,7 +146,7 @@ func (u *fleetUnfreeze) unfreezeOne(ctx context.Context, m member) (clusters.Fre
 	case err == nil || isMissing(err):
 		return row, nil
 	case ctx.Err() != nil:
-		row.State, row.Message = clusters.NotKnown, "no answer to the request: whether it was deleted is not known"
+		row.State, row.Message = fleet.NotKnown, "no answer to the request: whether it was deleted is not known"
 		return row, nil
 	default:
 		return row, err
@@ -154,9 +154,9 @@ func (u *fleetUnfreeze) unfreezeOne(ctx context.Context, m member) (clusters.Fre
 }
 
 // outcome says, where the freeze stays in some clusters, in which.
-func (u *fleetUnfreeze) outcome(result clusters.Freezes) error {
+func (u *fleetUnfreeze) outcome(result fleet.Freezes) error {
 	failed := result.Failed()
-	if !slices.ContainsFunc(result.Items, func(r clusters.FreezeRow) bool { return r.State != clusters.NoFreeze && !r.Repeated }) {
+	if !slices.ContainsFunc(result.Items, func(r fleet.FreezeRow) bool { return r.State != fleet.NoFreeze && !r.Repeated }) {
 		return fmt.Errorf("there is no freeze %q in these clusters; without NAME, `kubectl upgrade fleet unfreeze` names those that there are", u.name)
 	}
 	if len(failed) == 0 {

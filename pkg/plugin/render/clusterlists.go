@@ -4,29 +4,29 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 )
 
 // ClusterPlans draws a row for each cluster with what happens next there.
-func ClusterPlans(plans clusters.Plans, o Options) string {
+func ClusterPlans(plans fleet.Plans, o Options) string {
 	columns := []clusterColumn{
 		{title: "CLUSTER"}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "RUNS"}, {title: "NEXT"}, {title: "UPGRADE"}, {title: "NODES", leaves: 3, as: "nodes "},
 		{title: "FIRST", leaves: 4, as: "first "}, {title: "START " + o.zoneName(), leaves: 5, as: "starts "}, {title: "END", leaves: 6, as: "ends "}, {title: "CHECKS", leaves: 2}, {title: "WHY"},
 	}
-	counts := map[clusters.Next]int{}
+	counts := map[fleet.Next]int{}
 	for _, r := range plans.Items {
 		if !r.Repeated {
 			counts[r.Next]++
 		}
 		upgrade := strings.TrimSpace(string(r.Type) + " " + r.To)
-		if r.Next == clusters.NextNothing {
+		if r.Next == fleet.NextNothing {
 			upgrade = ""
 		}
 		nodes := ""
 		if r.Nodes > 0 {
 			nodes = fmt.Sprint(r.Nodes)
 		}
-		paint := map[clusters.Next]color{clusters.NextContinue: cyan, clusters.NextCreate: cyan, clusters.NextWait: yellow, clusters.NextBlocked: red, clusters.NextUnknown: red}[r.Next]
+		paint := map[fleet.Next]color{fleet.NextContinue: cyan, fleet.NextCreate: cyan, fleet.NextWait: yellow, fleet.NextBlocked: red, fleet.NextUnknown: red}[r.Next]
 		for i, one := range []cell{
 			{r.Context, plain}, {orDash(r.Stage), plain}, {orDash(r.Version), plain}, {string(r.Next), paint}, {orDash(upgrade), plain}, {orDash(nodes), plain}, {orDash(r.Node), plain},
 			{o.short(r.Start), plain}, {o.short(r.End), plain}, {orDash(checksOf(r)), plain}, {orDash(o.why(r.Reason, r.Message, r.Until)), plain},
@@ -35,7 +35,7 @@ func ClusterPlans(plans clusters.Plans, o Options) string {
 		}
 	}
 	var parts []string
-	for _, next := range []clusters.Next{clusters.NextCreate, clusters.NextContinue, clusters.NextWait, clusters.NextBlocked, clusters.NextNothing, clusters.NextUnknown} {
+	for _, next := range []fleet.Next{fleet.NextCreate, fleet.NextContinue, fleet.NextWait, fleet.NextBlocked, fleet.NextNothing, fleet.NextUnknown} {
 		if counts[next] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[next], strings.ToLower(string(next))))
 		}
@@ -44,7 +44,7 @@ func ClusterPlans(plans clusters.Plans, o Options) string {
 }
 
 // checksOf counts the findings, such as "1 blocks, 2 warn".
-func checksOf(r clusters.PlanRow) string {
+func checksOf(r fleet.PlanRow) string {
 	var parts []string
 	for _, one := range []struct {
 		count    int
@@ -70,7 +70,7 @@ func (o Options) howFull() details {
 }
 
 // ClusterFreezes draws a row for each cluster with what a command about a freeze has reached.
-func ClusterFreezes(f clusters.Freezes, dryRun string, o Options) string {
+func ClusterFreezes(f fleet.Freezes, dryRun string, o Options) string {
 	columns := []clusterColumn{{title: "CLUSTER"}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "STATE"}, {title: "UNTIL", leaves: 2, as: "until "}, {title: "WHY"}}
 	done := 0
 	for _, r := range f.Items {
@@ -81,20 +81,20 @@ func ClusterFreezes(f clusters.Freezes, dryRun string, o Options) string {
 		switch {
 		case r.State.Done():
 			paint = green
-		case r.State == clusters.NotConfirmed:
+		case r.State == fleet.NotConfirmed:
 			paint = yellow
 		}
 		if r.Until != nil {
 			until = r.Until.In(o.Zone).Format("2006-01-02 15:04 MST")
 		}
 		why := o.why(r.Reason, r.Message, nil)
-		if r.State == clusters.Frozen && why == "" && r.Since != nil {
+		if r.State == fleet.Frozen && why == "" && r.Since != nil {
 			why = "in effect since " + r.Since.In(o.Zone).Format("2006-01-02 15:04 MST") + ", says the coordinator"
 		}
 		for i, one := range []cell{{r.Context, plain}, {orDash(r.Stage), plain}, {string(r.State), paint}, {until, plain}, {orDash(why), plain}} {
 			columns[i].cells = append(columns[i].cells, one)
 		}
 	}
-	what := fmt.Sprintf("Freeze %s%s: %d of %s as asked.", f.Name, dryRun, done, clusters.Count(f.Asked()))
+	what := fmt.Sprintf("Freeze %s%s: %d of %s as asked.", f.Name, dryRun, done, fleet.Count(f.Asked()))
 	return o.clusterTable(columns, detailsWhole) + "\n" + strings.Join(Paragraph(what, o), "\n") + "\n"
 }

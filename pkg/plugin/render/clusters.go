@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 )
 
 // clusterColumn is a column of a table of clusters.
@@ -131,9 +131,9 @@ func middle(name string, room int) string {
 
 // Clusters draws a row for each cluster, and the summary below. Rows limits the lines, as a terminal that
 // is redrawn does; 0: no limit.
-func Clusters(s clusters.Status, o Options) string {
+func Clusters(s fleet.Status, o Options) string {
 	foot := strings.Join(Paragraph(s.Summary.Words()+".", o), "\n") + "\n"
-	if same := clusters.Same(s.Items); same != "" {
+	if same := fleet.Same(s.Items); same != "" {
 		foot += strings.Join(Paragraph(same+".", o), "\n") + "\n"
 	}
 	if o.Rows == 0 {
@@ -155,16 +155,16 @@ func Clusters(s clusters.Status, o Options) string {
 }
 
 // important returns so many rows, those that people have to see first, in their order.
-func important(rows []clusters.Row, room int) (chosen []clusters.Row) {
-	urgency := func(r clusters.Row) int {
+func important(rows []fleet.Row, room int) (chosen []fleet.Row) {
+	urgency := func(r fleet.Row) int {
 		switch {
-		case r.State == clusters.StateFailed:
+		case r.State == fleet.StateFailed:
 			return 0
 		case r.NeedsPerson:
 			return 1
-		case r.State == clusters.StateActive:
+		case r.State == fleet.StateActive:
 			return 2
-		case r.State == clusters.StateWaiting:
+		case r.State == fleet.StateWaiting:
 			return 3
 		case r.Behind != nil:
 			return 4
@@ -182,12 +182,12 @@ func important(rows []clusters.Row, room int) (chosen []clusters.Row) {
 	for i, r := range rows {
 		place[r.Context] = i
 	}
-	slices.SortFunc(chosen, func(a, b clusters.Row) int { return place[a.Context] - place[b.Context] })
+	slices.SortFunc(chosen, func(a, b fleet.Row) int { return place[a.Context] - place[b.Context] })
 	return chosen
 }
 
 // clusterColumns returns the columns of `kubectl upgrade fleet status`.
-func clusterColumns(rows []clusters.Row, o Options) []clusterColumn {
+func clusterColumns(rows []fleet.Row, o Options) []clusterColumn {
 	columns := []clusterColumn{
 		{title: "CLUSTER"}, {title: "STAGE", leaves: 3, as: "stage "}, {title: "VERSION"}, {title: "BEHIND", leaves: 4, as: "behind for "}, {title: "UPGRADE", leaves: 6},
 		{title: "DONE", leaves: 5, as: "done "}, {title: "WINDOW " + o.zoneName(), leaves: 2, as: "window "}, {title: "FOLLOWS", leaves: 1, as: "follows "}, {title: "WHY"},
@@ -215,7 +215,7 @@ func clusterColumns(rows []clusters.Row, o Options) []clusterColumn {
 }
 
 // versionsOf returns the versions of a cluster's kubelets.
-func versionsOf(r clusters.Row, all bool) string {
+func versionsOf(r fleet.Row, all bool) string {
 	var names []string
 	for _, one := range r.Versions {
 		name := one.Version
@@ -231,14 +231,14 @@ func versionsOf(r clusters.Row, all bool) string {
 }
 
 // behindFor returns for how long a cluster has lacked a patch.
-func (o Options) behindFor(b *clusters.Behind) string {
+func (o Options) behindFor(b *fleet.Behind) string {
 	if b == nil {
 		return "-"
 	}
 	return duration.HumanDuration(max(o.Now.Sub(b.Since), 0))
 }
 
-func upgradeCell(r clusters.Row) cell {
+func upgradeCell(r fleet.Row) cell {
 	if r.Upgrade == nil {
 		return cell{"-", plain}
 	}
@@ -247,15 +247,15 @@ func upgradeCell(r clusters.Row) cell {
 		text += " " + string(r.Upgrade.Outcome)
 	}
 	switch r.State {
-	case clusters.StateFailed:
+	case fleet.StateFailed:
 		paint = red
-	case clusters.StateWaiting:
+	case fleet.StateWaiting:
 		paint = yellow
 	}
 	return cell{text, paint}
 }
 
-func progressOf(u *clusters.Upgrade) string {
+func progressOf(u *fleet.Upgrade) string {
 	if u == nil {
 		return "-"
 	}
@@ -263,7 +263,7 @@ func progressOf(u *clusters.Upgrade) string {
 }
 
 // windowOf returns when a window opens, or until when one is open.
-func (o Options) windowOf(w *clusters.Opening) string {
+func (o Options) windowOf(w *fleet.Opening) string {
 	switch {
 	case w == nil:
 		return "-"
@@ -276,7 +276,7 @@ func (o Options) windowOf(w *clusters.Opening) string {
 }
 
 // followsOf returns the clusters that are followed, each with what it waits for.
-func (o Options) followsOf(list []clusters.Follow) string {
+func (o Options) followsOf(list []fleet.Follow) string {
 	var parts []string
 	for _, f := range list {
 		name := cmp.Or(f.Context, f.Gate)
@@ -296,13 +296,13 @@ func (o Options) followsOf(list []clusters.Follow) string {
 }
 
 // clusterWhy returns the one reason of a cluster. Of one that went silent it also says how old the rest is.
-func (o Options) clusterWhy(r clusters.Row) cell {
+func (o Options) clusterWhy(r fleet.Row) cell {
 	text, paint := o.why(r.Reason, r.Message, r.Until), plain
-	if r.State == clusters.StateSilent && r.AsOf != nil {
+	if r.State == fleet.StateSilent && r.AsOf != nil {
 		text += "; this is " + o.age(r.AsOf) + " old"
 	}
 	switch {
-	case r.State == clusters.StateSilent, r.State == clusters.StateFailed:
+	case r.State == fleet.StateSilent, r.State == fleet.StateFailed:
 		paint = red
 	case r.NeedsPerson:
 		paint = yellow
@@ -311,12 +311,12 @@ func (o Options) clusterWhy(r clusters.Row) cell {
 }
 
 // ClusterTrouble draws why a cluster that was named is not shown in full.
-func ClusterTrouble(r clusters.Row, o Options) string {
+func ClusterTrouble(r fleet.Row, o Options) string {
 	return o.titles([][2]cell{titled("Problem:", cell{o.why(r.Reason, r.Message, nil), red})})
 }
 
 // ClusterChanges returns a line for each cluster whose row says something new. before is by context.
-func ClusterChanges(before map[string]clusters.Row, rows []clusters.Row, now time.Time) (lines []string) {
+func ClusterChanges(before map[string]fleet.Row, rows []fleet.Row, now time.Time) (lines []string) {
 	o := Options{Now: now, Zone: time.UTC}
 	for _, r := range rows {
 		old, known := before[r.Context]
@@ -330,7 +330,7 @@ func ClusterChanges(before map[string]clusters.Row, rows []clusters.Row, now tim
 }
 
 // clusterLine returns a row without what passes by itself, such as ages.
-func clusterLine(r clusters.Row, o Options) string {
+func clusterLine(r fleet.Row, o Options) string {
 	text := string(r.State)
 	if r.Version != "" {
 		text += " " + versionsOf(r, true)

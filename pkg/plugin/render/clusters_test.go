@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // fourClusters are one that is done, one that waits, one that failed and one that went silent.
-func fourClusters(now time.Time) clusters.Status {
+func fourClusters(now time.Time) fleet.Status {
 	soon, later := now.Add(10*time.Hour), now.Add(60*time.Hour)
 	ago := now.Add(-40 * time.Second)
 	runs := []view.Count{{Version: "v1.34.3", Nodes: 2}, {Version: "v1.34.4", Nodes: 1}}
-	return clusters.NewStatus([]clusters.Row{
-		{Cluster: clusters.Cluster{Context: "dev-1", Stage: "dev", Server: "a"}, State: clusters.StateIdle, Version: "v1.34.4", Versions: runs[1:], Window: &clusters.Opening{Start: now, End: &soon}},
-		{Cluster: clusters.Cluster{Context: "prod-1", Stage: "prod", Server: "b"}, State: clusters.StateWaiting, Version: "v1.34.3", Versions: runs, Behind: &clusters.Behind{Version: "v1.34.4", Since: now.Add(-50 * time.Hour)},
-			Upgrade: &clusters.Upgrade{Name: "v1.34.4", Progress: "1/3"}, Window: &clusters.Opening{Start: soon},
-			Follows: []clusters.Follow{{Gate: "dev", Context: "dev-1", Message: "not yet", Until: &later}}, Reason: v1alpha1.ReasonNotSoaked, Message: "gate dev follows a cluster that has run v1.34.4 since a short while only"},
-		{Cluster: clusters.Cluster{Context: "arn:aws:eks:eu-central-1:123456789012:cluster/prod-2", Stage: "prod", Server: "c"}, State: clusters.StateFailed, NeedsPerson: true, Version: "v1.34.3", Versions: runs[:1],
-			Upgrade: &clusters.Upgrade{Name: "v1.34.4", Outcome: v1alpha1.OutcomeFailed}, Reason: v1alpha1.ReasonNodeFailed, Message: "node w1 failed"},
-		{Cluster: clusters.Cluster{Context: "prod-3", Stage: "prod", Server: "d"}, State: clusters.StateSilent, NeedsPerson: true, AsOf: &ago, Version: "v1.34.4", Versions: runs[1:], Reason: clusters.ReasonSilent, Message: "no answer within 4s"},
+	return fleet.NewStatus([]fleet.Row{
+		{Cluster: fleet.Cluster{Context: "dev-1", Stage: "dev", Server: "a"}, State: fleet.StateIdle, Version: "v1.34.4", Versions: runs[1:], Window: &fleet.Opening{Start: now, End: &soon}},
+		{Cluster: fleet.Cluster{Context: "prod-1", Stage: "prod", Server: "b"}, State: fleet.StateWaiting, Version: "v1.34.3", Versions: runs, Behind: &fleet.Behind{Version: "v1.34.4", Since: now.Add(-50 * time.Hour)},
+			Upgrade: &fleet.Upgrade{Name: "v1.34.4", Progress: "1/3"}, Window: &fleet.Opening{Start: soon},
+			Follows: []fleet.Follow{{Gate: "dev", Context: "dev-1", Message: "not yet", Until: &later}}, Reason: v1alpha1.ReasonNotSoaked, Message: "gate dev follows a cluster that has run v1.34.4 since a short while only"},
+		{Cluster: fleet.Cluster{Context: "arn:aws:eks:eu-central-1:123456789012:cluster/prod-2", Stage: "prod", Server: "c"}, State: fleet.StateFailed, NeedsPerson: true, Version: "v1.34.3", Versions: runs[:1],
+			Upgrade: &fleet.Upgrade{Name: "v1.34.4", Outcome: v1alpha1.OutcomeFailed}, Reason: v1alpha1.ReasonNodeFailed, Message: "node w1 failed"},
+		{Cluster: fleet.Cluster{Context: "prod-3", Stage: "prod", Server: "d"}, State: fleet.StateSilent, NeedsPerson: true, AsOf: &ago, Version: "v1.34.4", Versions: runs[1:], Reason: fleet.ReasonSilent, Message: "no answer within 4s"},
 	})
 }
 
@@ -98,12 +98,12 @@ func TestClusterChanges(t *testing.T) {
 	if len(lines) != 4 || lines[1] != "2026-11-26T12:00:00Z prod-1 Waiting v1.34.3 (2), v1.34.4 (1), upgrade v1.34.4 1/3, NotSoaked: gate dev follows a cluster that has run v1.34.4 since a short while only" {
 		t.Errorf("got %q", lines)
 	}
-	before := map[string]clusters.Row{}
+	before := map[string]fleet.Row{}
 	for _, r := range rows {
 		before[r.Context] = r
 	}
 	later := fourClusters(now.Add(time.Minute)).Items // only ages differ
-	later[0].State = clusters.StateActive
+	later[0].State = fleet.StateActive
 	if lines := render.ClusterChanges(before, later, now); len(lines) != 1 || !strings.HasPrefix(lines[0], "2026-11-26T12:00:00Z dev-1 Active") {
 		t.Errorf("got %q", lines)
 	}

@@ -45,8 +45,8 @@ func minor() view.Progress {
 	}
 }
 
-// fleet returns a large cluster, with the interesting nodes in the middle.
-func fleet(n int) view.Progress {
+// largeCluster returns a large cluster, with the interesting nodes in the middle.
+func largeCluster(n int) view.Progress {
 	p := minor()
 	p.Nodes = nil
 	for i := range n {
@@ -83,7 +83,7 @@ func TestFollow(t *testing.T) {
 		"follow-100":   render.Follow(minor(), 40, at(100)),
 		"follow-50":    render.Follow(minor(), 40, at(50)),
 		"follow-color": render.Follow(minor(), 40, colored),
-		"follow-fleet": render.Follow(fleet(500), 16, at(100)),
+		"follow-fleet": render.Follow(largeCluster(500), 16, at(100)),
 		"follow-ended": render.Follow(ended, 40, at(100)),
 		"follow-young": render.Follow(young, 40, at(100)),
 	} {
@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 // TestFollowFitsTheTerminal checks that no line is wider than the terminal.
 func TestFollowFitsTheTerminal(t *testing.T) {
 	for width := 40; width <= 200; width++ {
-		for _, p := range []view.Progress{minor(), fleet(500)} {
+		for _, p := range []view.Progress{minor(), largeCluster(500)} {
 			o := render.Options{Now: now, Zone: time.UTC, Width: width}
 			got := strings.TrimRight(render.Follow(p, 24, o), "\n")
 			lines := strings.Split(got, "\n")

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 )
 
 // FleetText returns what several clusters ran, for a ticket.
-func FleetText(r clusters.Report, o Options) string {
+func FleetText(r fleet.Report, o Options) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	clock := func(t *time.Time, without string) string {

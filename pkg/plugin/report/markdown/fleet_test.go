@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 )
 
 // hostile is what a cluster that someone else rules may say in place of each text.
@@ -46,13 +46,13 @@ var (
 // TestFleetTextIsText fills each text of a fleet's report with markup: a table keeps its columns, and nothing in it
 // becomes a link, a mention, an image or HTML.
 func TestFleetTextIsText(t *testing.T) {
-	var unknown, runs clusters.ReportRow
-	for _, row := range []*clusters.ReportRow{&unknown, &runs} {
+	var unknown, runs fleet.ReportRow
+	for _, row := range []*fleet.ReportRow{&unknown, &runs} {
 		fill(reflect.ValueOf(row).Elem(), hostile)
 		row.Repeated = false
 	}
 	unknown.Runs, runs.Reason = nil, v1alpha1.Reason("")
-	got := FleetText(clusters.Report{Items: []clusters.ReportRow{unknown, runs}}, Options{Zone: time.UTC, Version: hostile})
+	got := FleetText(fleet.Report{Items: []fleet.ReportRow{unknown, runs}}, Options{Zone: time.UTC, Version: hostile})
 	rows := 0
 	for _, line := range strings.Split(got, "\n") {
 		if !strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "A version counts") {

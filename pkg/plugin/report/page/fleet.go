@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/clusters"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 )
 
@@ -65,7 +65,7 @@ type fleetUpgrade struct {
 type fleetSilent struct{ Name, Why string }
 
 // FleetHTML returns the page about what several clusters ran.
-func FleetHTML(r clusters.Report, o Options) ([]byte, error) {
+func FleetHTML(r fleet.Report, o Options) ([]byte, error) {
 	clock := func(t *time.Time) string {
 		if t == nil {
 			return "–"
@@ -116,14 +116,14 @@ func FleetHTML(r clusters.Report, o Options) ([]byte, error) {
 			d.Upgrades = append(d.Upgrades, one)
 		}
 	}
-	d.Count = clusters.Count(count)
+	d.Count = fleet.Count(count)
 	var b bytes.Buffer
 	err := fleetPage.Execute(&b, d)
 	return b.Bytes(), err
 }
 
 // earliest returns when the page begins: since, or the first time that is known.
-func earliest(r clusters.Report) time.Time {
+func earliest(r fleet.Report) time.Time {
 	if r.Since != nil {
 		return *r.Since
 	}
@@ -164,7 +164,7 @@ func (a fleetAxis) ticks(in *time.Location) (list []tick) {
 const labelRoom = 0.06
 
 // lane returns the bars of a cluster.
-func (a fleetAxis) lane(row clusters.ReportRow, clock func(*time.Time) string) fleetLane {
+func (a fleetAxis) lane(row fleet.ReportRow, clock func(*time.Time) string) fleetLane {
 	lane := fleetLane{Name: row.Context, Stage: row.Stage}
 	var words []string
 	for _, run := range row.Runs {

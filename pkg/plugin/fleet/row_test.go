@@ -1,4 +1,4 @@
-package clusters
+package fleet
 
 import (
 	"encoding/json"

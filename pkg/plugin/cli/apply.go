@@ -18,11 +18,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
 
 // apply is `kubectl upgrade apply` with its arguments.
@@ -343,5 +343,5 @@ func (a *apply) finish(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, reader, first, follow.Follower{Upgrade: u.Name})
+	return a.follow(ctx, reader, first, watch.Follower{Upgrade: u.Name})
 }

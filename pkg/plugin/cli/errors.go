@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
 
 // The exit codes beside 0 and 1.
@@ -43,7 +43,7 @@ func exit(err error, errOut io.Writer) int {
 	}
 	fmt.Fprintln(safe{out: errOut}, "error:", clip(err.Error()))
 	switch {
-	case errors.As(err, new(follow.Failure)):
+	case errors.As(err, new(watch.Failure)):
 		return exitFailed
 	case errors.As(err, new(timedOut)):
 		return exitTimeout

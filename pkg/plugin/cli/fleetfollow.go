@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
 
 // askAgain is the pause between an answer of a cluster and the next question.
@@ -132,7 +132,7 @@ func (k *followed) note(i int, a fleet.Answer, anyUpgrade bool, now time.Time) {
 			k.upgrades[a.Context] = name
 		}
 		if _, over := k.ended[a.Context]; follows && !over {
-			if ended, err := follow.Outcome(*a.Snapshot, name); ended {
+			if ended, err := watch.Outcome(*a.Snapshot, name); ended {
 				k.ended[a.Context] = err
 			}
 		}
@@ -167,7 +167,7 @@ func (k *followed) rows(now time.Time) (rows []fleet.Row, ended bool, err error)
 }
 
 // failure returns an error with the exit code of a failed upgrade.
-func failure(message string) error { return follow.NewFailure(errors.New(message)) }
+func failure(message string) error { return watch.NewFailure(errors.New(message)) }
 
 // clustersDisplay is where the rows are shown.
 type clustersDisplay struct {
@@ -178,13 +178,13 @@ type clustersDisplay struct {
 // display returns a screen that is redrawn on a terminal, and a line for each change elsewhere.
 func (s *fleetStatus) display() clustersDisplay {
 	if _, _, terminal := s.terminal(); terminal {
-		screen := follow.NewScreen(s.terminalOut, s.terminal, s.drawing)
+		screen := watch.NewScreen(s.terminalOut, s.terminal, s.drawing)
 		return clustersDisplay{close: screen.Close, show: func(rows []fleet.Row) error {
 			options := s.drawing()
 			options.Wide = s.format() == "wide"
 			_, height, _ := s.terminal()
-			options.Rows = max(height-follow.FooterLines(options)-1, 1)
-			return screen.Show(follow.Frame{Picture: render.Clusters(fleet.NewStatus(rows), options)})
+			options.Rows = max(height-watch.FooterLines(options)-1, 1)
+			return screen.Show(watch.Frame{Picture: render.Clusters(fleet.NewStatus(rows), options)})
 		}}
 	}
 	var before map[string]fleet.Row

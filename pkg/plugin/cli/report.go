@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
 
 // reporting is `kubectl upgrade report` with its arguments.
@@ -252,7 +252,7 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first clustersta
 	}
 	fmt.Fprintf(r.ErrOut, "Rewriting %s until the upgrade has ended. Ctrl-C stops that, not the upgrade.\n", r.file)
 	file := &reportFile{reporting: r}
-	f := follow.Follower{
+	f := watch.Follower{
 		Clients: reader.clients(), Display: file, Now: r.now, Upgrade: r.name,
 		Picture: func(view.Status) (string, bool, error) { return "", true, nil },
 	}
@@ -277,7 +277,7 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first clustersta
 }
 
 // Show is part of Display.
-func (f *reportFile) Show(frame follow.Frame) error {
+func (f *reportFile) Show(frame watch.Frame) error {
 	began := f.now()
 	if began.Before(f.rewriteAfter) || frame.Cluster.Upgrade(f.name) == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
 
 // status is `kubectl upgrade status` with its arguments.
@@ -109,7 +109,7 @@ func (s *status) run(ctx context.Context) error {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		return s.follow(ctx, reader, first, follow.Follower{Shows: s.shows, Picture: s.picture})
+		return s.follow(ctx, reader, first, watch.Follower{Shows: s.shows, Picture: s.picture})
 	case s.format() == "name":
 		return writeNames(s.Out, s.filtered(shown))
 	case !s.forPeople():
@@ -186,12 +186,12 @@ func writeNames(out io.Writer, shown view.Status) error {
 
 // follow runs the follower: on a terminal it redraws the screen, elsewhere it writes a
 // line for each change.
-func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f follow.Follower) error {
+func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f watch.Follower) error {
 	f.Clients, f.Now = reader.clients(), p.now
 	first.Records, _ = reader.records(ctx) // without them the forecast is less exact
-	f.Display = follow.NewLog(p.Out, p.now)
+	f.Display = watch.NewLog(p.Out, p.now)
 	if _, _, terminal := p.terminal(); terminal {
-		f.Display = follow.NewScreen(p.terminalOut, p.terminal, p.drawing)
+		f.Display = watch.NewScreen(p.terminalOut, p.terminal, p.drawing)
 	}
 	err := f.Run(ctx, first)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
 
 // timeout is the flag --timeout: how long a verb may take, from its first request on.
@@ -48,7 +48,7 @@ func (t *timeout) addTo(cmd *cobra.Command, standard, usage string) {
 		case <-time.After(t.limit + timeoutGrace):
 			err = errors.New("the command does not end by itself, as something that it waits for cannot be interrupted")
 		}
-		if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(err, new(follow.Failure)) {
+		if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(err, new(watch.Failure)) {
 			return err
 		}
 		return timedOut{fmt.Errorf("waiting timed out after %s; %w", t.limit, err)}

@@ -343,5 +343,5 @@ func (a *apply) finish(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, reader, first, watch.Follower{Upgrade: u.Name})
+	return a.follow(ctx, reader, first, watch.Watcher{Upgrade: u.Name})
 }

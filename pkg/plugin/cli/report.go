@@ -252,7 +252,7 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first clustersta
 	}
 	fmt.Fprintf(r.ErrOut, "Rewriting %s until the upgrade has ended. Ctrl-C stops that, not the upgrade.\n", r.file)
 	file := &reportFile{reporting: r}
-	f := watch.Follower{
+	f := watch.Watcher{
 		Clients: reader.clients(), Display: file, Now: r.now, Upgrade: r.name,
 		Picture: func(view.Status) (string, bool, error) { return "", true, nil },
 	}

@@ -109,7 +109,7 @@ func (s *status) run(ctx context.Context) error {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		return s.follow(ctx, reader, first, watch.Follower{Shows: s.shows, Picture: s.picture})
+		return s.follow(ctx, reader, first, watch.Watcher{Shows: s.shows, Picture: s.picture})
 	case s.format() == "name":
 		return writeNames(s.Out, s.filtered(shown))
 	case !s.forPeople():
@@ -186,7 +186,7 @@ func writeNames(out io.Writer, shown view.Status) error {
 
 // follow runs the follower: on a terminal it redraws the screen, elsewhere it writes a
 // line for each change.
-func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f watch.Follower) error {
+func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f watch.Watcher) error {
 	f.Clients, f.Now = reader.clients(), p.now
 	first.Records, _ = reader.records(ctx) // without them the forecast is less exact
 	f.Display = watch.NewLog(p.Out, p.now)

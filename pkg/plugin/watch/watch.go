@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
-// Follower shows an upgrade until it has ended.
-type Follower struct {
+// Watcher shows an upgrade until it has ended.
+type Watcher struct {
 	Clients snapshot.Clients
 	Display Display
 	Now     func() time.Time
@@ -46,7 +46,7 @@ const redrawEvery = 150 * time.Millisecond
 // Run shows the upgrade. It ends with the upgrade, without an error if that succeeded, or with
 // ctx and its error.
 // first is what is known when it begins.
-func (f *Follower) Run(ctx context.Context, first clusterstate.Snapshot) error {
+func (f *Watcher) Run(ctx context.Context, first clusterstate.Snapshot) error {
 	defer f.Display.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -97,7 +97,7 @@ func (f *Follower) Run(ctx context.Context, first clusterstate.Snapshot) error {
 }
 
 // watch begins to follow the cluster. changes receives when something has changed.
-func (f *Follower) watch(ctx context.Context, known clusterstate.Snapshot, changes chan struct{}) (*snapshot.Following, context.CancelFunc, error) {
+func (f *Watcher) watch(ctx context.Context, known clusterstate.Snapshot, changes chan struct{}) (*snapshot.Following, context.CancelFunc, error) {
 	ctx, end := context.WithCancel(ctx)
 	following, err := snapshot.Follow(ctx, f.Clients, known, f.Now, func() {
 		select {
@@ -109,7 +109,7 @@ func (f *Follower) watch(ctx context.Context, known clusterstate.Snapshot, chang
 }
 
 // show displays what is known, and reports whether the upgrade has ended and how.
-func (f *Follower) show(s clusterstate.Snapshot, unreachable, changed bool) (ended bool, err error) {
+func (f *Watcher) show(s clusterstate.Snapshot, unreachable, changed bool) (ended bool, err error) {
 	frame := Frame{Cluster: s, Status: view.NewStatus(s, f.Now()), Unreachable: unreachable}
 	instead := false
 	if f.Picture != nil {
@@ -168,7 +168,7 @@ func Outcome(s clusterstate.Snapshot, name string) (ended bool, err error) {
 // connection returns a channel that reports when the API server stops answering (false)
 // and when it answers again (true). A watch alone does not show that: it may hang for
 // a minute on a dead connection, and a new one is quiet while nothing changes.
-func (f *Follower) connection(ctx context.Context) <-chan bool {
+func (f *Watcher) connection(ctx context.Context) <-chan bool {
 	changes := make(chan bool)
 	go func() {
 		defer utilruntime.HandleCrashWithContext(ctx)
@@ -198,7 +198,7 @@ func (f *Follower) connection(ctx context.Context) <-chan bool {
 
 // ready reports whether the API server answers at all: to refuse the request is an
 // answer.
-func (f *Follower) ready(ctx context.Context) bool {
+func (f *Watcher) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	_, err := f.Clients.Kube.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)

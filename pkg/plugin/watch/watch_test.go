@@ -46,7 +46,7 @@ func (r *recorder) last() (f Frame) {
 }
 
 // newFollower returns a Follower of the upgrade u on a real API server, and the clients.
-func newFollower(t *testing.T) (*Follower, *recorder, clusterstate.Snapshot) {
+func newFollower(t *testing.T) (*Watcher, *recorder, clusterstate.Snapshot) {
 	t.Helper()
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
@@ -62,7 +62,7 @@ func newFollower(t *testing.T) (*Follower, *recorder, clusterstate.Snapshot) {
 	t.Cleanup(func() { _ = kinds.ClusterUpgrades.Delete(context.Background(), "u", metav1.DeleteOptions{}) })
 	shown := &recorder{}
 	clients := snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(config), Ours: kinds}
-	f := &Follower{Clients: clients, Display: shown, Now: time.Now, Upgrade: "u"}
+	f := &Watcher{Clients: clients, Display: shown, Now: time.Now, Upgrade: "u"}
 	return f, shown, clusterstate.Snapshot{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 }
 
@@ -132,7 +132,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func TestReady(t *testing.T) {
 	code := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
-	f := &Follower{Clients: snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})}}
+	f := &Watcher{Clients: snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})}}
 	for _, code = range []int{http.StatusOK, http.StatusForbidden, http.StatusUnauthorized} {
 		if !f.ready(t.Context()) {
 			t.Errorf("a server that answers %d counts as away", code)
@@ -147,7 +147,7 @@ func TestReady(t *testing.T) {
 // connection reports changes alone.
 func TestConnectionReportsChanges(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	f := &Follower{Clients: snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})}}
+	f := &Watcher{Clients: snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})}}
 	changes := f.connection(t.Context())
 	select {
 	case answers := <-changes:

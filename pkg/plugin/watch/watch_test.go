@@ -45,8 +45,8 @@ func (r *recorder) last() (f Frame) {
 	return f
 }
 
-// newFollower returns a Follower of the upgrade u on a real API server, and the clients.
-func newFollower(t *testing.T) (*Watcher, *recorder, clusterstate.Snapshot) {
+// newWatcher returns a Watcher of the upgrade u on a real API server, and the clients.
+func newWatcher(t *testing.T) (*Watcher, *recorder, clusterstate.Snapshot) {
 	t.Helper()
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
@@ -67,7 +67,7 @@ func newFollower(t *testing.T) (*Watcher, *recorder, clusterstate.Snapshot) {
 }
 
 func TestRunEndsWithTheUpgrade(t *testing.T) {
-	f, shown, first := newFollower(t)
+	f, shown, first := newWatcher(t)
 	done := make(chan error, 1)
 	go func() { done <- f.Run(t.Context(), first) }()
 	for deadline := time.Now().Add(10 * time.Second); shown.last().Progress == nil; time.Sleep(10 * time.Millisecond) {
@@ -93,7 +93,7 @@ func TestRunEndsWithTheUpgrade(t *testing.T) {
 // TestLastFrameHasNodesAsTheyEnded checks that nodes which changed before the upgrade ended are
 // shown so, although the watch of the upgrade was faster than that of the nodes.
 func TestLastFrameHasNodesAsTheyEnded(t *testing.T) {
-	f, shown, first := newFollower(t)
+	f, shown, first := newWatcher(t)
 	n := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w-1"}}
 	n.Spec.Upgrade = &v1alpha1.UpgradeReference{Name: "u", UID: string(first.Upgrades[0].UID)}
 	n.Spec.Version = "v1.34.4"
@@ -111,7 +111,7 @@ func TestLastFrameHasNodesAsTheyEnded(t *testing.T) {
 }
 
 func TestRunEndsAtItsTimeout(t *testing.T) {
-	f, shown, first := newFollower(t)
+	f, shown, first := newWatcher(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := f.Run(ctx, first); !errors.Is(err, context.DeadlineExceeded) || shown.closed != 1 {
@@ -120,7 +120,7 @@ func TestRunEndsAtItsTimeout(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	f, shown, first := newFollower(t)
+	f, shown, first := newWatcher(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	if err := f.Run(ctx, first); !errors.Is(err, context.Canceled) || shown.closed != 1 {

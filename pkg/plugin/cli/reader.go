@@ -106,7 +106,10 @@ func (r *reader) policy(ctx context.Context) (*v1alpha1.UpgradePolicy, error) {
 
 // snapshotKind is the kind of a saved snapshot. Another shape gets another name, so that
 // a file of the old shape is refused as a whole.
-const snapshotKind = "FleetSnapshot"
+const snapshotKind = "ClusterSnapshot"
+
+// formerSnapshotKind is the name that snapshots of that shape had at first. They are read for ever.
+const formerSnapshotKind = "FleetSnapshot"
 
 // snapshotFile is a snapshot as it is saved.
 type snapshotFile struct {
@@ -131,8 +134,8 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err != nil {
 		return shot, fmt.Errorf("reading a snapshot: %s: %w; %s", file, err, hint)
 	}
-	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot); {
-	case err != nil && shot.Kind != snapshotKind:
+	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot, formerSnapshotKind); {
+	case err != nil && shot.Kind != snapshotKind && shot.Kind != formerSnapshotKind:
 		return shot, fmt.Errorf("reading %s: it is no %s (%w); %s", file, snapshotKind, err, hint)
 	case err != nil:
 		// A field that is not understood may be the one that holds a node.
@@ -143,6 +146,7 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err := requireNames(shot.Snapshot); err != nil {
 		return shot, fmt.Errorf("reading %s: %w", file, err)
 	}
+	shot.Kind = snapshotKind
 	return shot, nil
 }
 

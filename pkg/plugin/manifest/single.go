@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +12,10 @@ import (
 )
 
 // ReadSingle reads the one object of a file into a value of its kind, as the program wrote it. Every
-// field must be known, and every object in it must have a name.
-func ReadSingle(text []byte, apiVersion, kind string, into any) error {
+// field must be known, and every object in it must have a name. The kind may have the former names, too.
+func ReadSingle(text []byte, apiVersion, kind string, into any, former ...string) error {
 	var head metav1.TypeMeta
-	isKind := json.Unmarshal(text, &head) == nil && head.APIVersion == apiVersion && head.Kind == kind
+	isKind := json.Unmarshal(text, &head) == nil && head.APIVersion == apiVersion && (head.Kind == kind || slices.Contains(former, head.Kind))
 	if isKind && !bytes.Contains(text, []byte("null")) { // which reads as an object without anything
 		strict, err := kjson.UnmarshalStrict(text, into)
 		if err == nil && len(strict) == 0 && nameless(reflect.ValueOf(into).Elem(), nil) == nil {
@@ -30,10 +31,11 @@ func ReadSingle(text []byte, apiVersion, kind string, into any) error {
 	}
 	o := Object{in: documents[0], Kind: kind}
 	object, is := o.in.value.(map[string]any)
+	named, _ := object["kind"].(string)
 	switch {
 	case !is:
 		return o.problem(faultAt(nil, "it is %s, not an object", typeNames[kindOf(o.in.value)]))
-	case object["apiVersion"] != apiVersion || object["kind"] != kind:
+	case object["apiVersion"] != apiVersion || named != kind && !slices.Contains(former, named):
 		return o.problem(faultAt(nil, "it has no apiVersion %s with kind %s", apiVersion, kind))
 	case len(documents) > 1:
 		return Object{in: documents[1]}.problem(faultAt(nil, "only one object was expected"))

@@ -53,7 +53,7 @@ func TestSnapshots(t *testing.T) {
 			Kind       string    `json:"kind"`
 			TakenAt    time.Time `json:"takenAt"`
 			clusterstate.Snapshot
-		}{v1alpha1.GroupVersion.String(), "FleetSnapshot", at, s}))
+		}{v1alpha1.GroupVersion.String(), "ClusterSnapshot", at, s}))
 	}
 }
 

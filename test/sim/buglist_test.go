@@ -68,9 +68,9 @@ var bugs = []bug{
 		{"pkg/cluster/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && rules.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
 	}},
 	{"two control planes use two slots", []edit{
-		{"pkg/cluster/plan/allocation.go", "return !n.oneAtATime() || name == fleet.ControlPlaneSlot }", "return true }"},
+		{"pkg/cluster/plan/allocation.go", "return !n.oneAtATime() || name == clusterstate.ControlPlaneSlot }", "return true }"},
 		{"pkg/cluster/plan/cluster.go", "limit: 1}}", "limit: 0}}"},
-		{"pkg/node/machine/locking.go", "slot != fleet.ControlPlaneSlot && o.Host != nil", "slot == fleet.SlotName(-1) && o.Host != nil"},
+		{"pkg/node/machine/locking.go", "slot != clusterstate.ControlPlaneSlot && o.Host != nil", "slot == clusterstate.SlotName(-1) && o.Host != nil"},
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
 		{"pkg/cluster/plan/filters_order.go", "if s.pass1 {", "if s.pass1 && n.ControlPlane {"},
@@ -94,7 +94,7 @@ var bugs = []bug{
 		{"pkg/node/agent/act.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"a node that the policy selects no more goes on", []edit{
-		{"pkg/cluster/plan/decide.go", "case !n.managed:\n\t\treturn fleet.Hold", "case !n.managed && n.Name == \"\":\n\t\treturn fleet.Hold"},
+		{"pkg/cluster/plan/decide.go", "case !n.managed:\n\t\treturn clusterstate.Hold", "case !n.managed && n.Name == \"\":\n\t\treturn clusterstate.Hold"},
 	}},
 	{"a node is given back in the middle of an attempt", []edit{
 		{"pkg/node/machine/next.go", "if step, ok := steps[s.Step]; ok {", "if step, ok := steps[s.Step]; ok && (o.Managed || s.Step.Info().Phase != v1alpha1.PhaseRevocable) {"},
@@ -117,7 +117,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/allocation.go", "if own := a.cluster.groups[n.group].limit; own > 0 {", "if own := a.cluster.groups[n.group].limit; own > 0 && n.ControlPlane {"},
 	}},
 	{"nodes are released though the checks block", []edit{
-		{"pkg/cluster/plan/filters_cluster.go", "func checksBlock(s *survey, _ *node) fleet.Hold {\n\tif len(s.cluster.checks.blockAll) == 0 {", "func checksBlock(s *survey, n *node) fleet.Hold {\n\tif len(s.cluster.checks.blockAll) == 0 || !n.ControlPlane || !s.pass1 {"},
+		{"pkg/cluster/plan/filters_cluster.go", "func checksBlock(s *survey, _ *node) clusterstate.Hold {\n\tif len(s.cluster.checks.blockAll) == 0 {", "func checksBlock(s *survey, n *node) clusterstate.Hold {\n\tif len(s.cluster.checks.blockAll) == 0 || !n.ControlPlane || !s.pass1 {"},
 	}},
 	{"a report of the checks stays valid for hours", []edit{
 		{"pkg/cluster/plan/checks.go", "freshFor = 10 * time.Minute", "freshFor = 10 * time.Hour"},
@@ -146,11 +146,11 @@ var bugs = []bug{
 		{"pkg/node/agent/cordon.go", "ours && !cordonedByOthers(node) {", "ours && node.Name != \"\" {"},
 	}},
 	{"an edited Lease is not mended", []edit{
-		{"pkg/cluster/plan/slots.go", "took[lease.Holder] == name {", "(took[lease.Holder] == name || lease.Holder != fleet.Owner{}) {"},
+		{"pkg/cluster/plan/slots.go", "took[lease.Holder] == name {", "(took[lease.Holder] == name || lease.Holder != clusterstate.Owner{}) {"},
 		{"pkg/cluster/plan/slots.go", "if !c.nodes[i].mayKeep(slot.Name) {", "if !c.nodes[i].mayKeep(slot.Name) && slot.Name == \"\" {"},
 	}},
 	{"nodes begin without an UpgradePolicy", []edit{
-		{"pkg/rules/policy.go", "return missing\n", "return fleet.Hold{}\n"},
+		{"pkg/rules/policy.go", "return missing\n", "return clusterstate.Hold{}\n"},
 		{"pkg/node/agent/rulesread.go", "\tq.policy, err = q.config.livePolicy(ctx)\n", "\tif q.policy, err = q.config.livePolicy(ctx); q.policy == nil {\n\t\tq.policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}\n\t}\n"},
 	}},
 	{"nodes are given back without an UpgradePolicy", []edit{
@@ -195,13 +195,13 @@ var bugs = []bug{
 		{"pkg/cluster/coordinator/policy.go", "\tpolicy.Status.Gates = answers\n", "\tif len(answers) > 0 {\n\t\tpolicy.Status.Gates = answers\n\t}\n"},
 	}},
 	{"a release stays when a gate closes", []edit{
-		{"pkg/cluster/plan/filters_gates.go", "\tif n.hasSlot() {\n\t\treturn fleet.Hold{}", "\tif n.hasSlot() || n.spec.Release.Granted() {\n\t\treturn fleet.Hold{}"},
+		{"pkg/cluster/plan/filters_gates.go", "\tif n.hasSlot() {\n\t\treturn clusterstate.Hold{}", "\tif n.hasSlot() || n.spec.Release.Granted() {\n\t\treturn clusterstate.Hold{}"},
 	}},
 	{"an upgrade that ignores one gate ignores all", []edit{
 		{"pkg/api/v1alpha1/gates.go", "return g.Name == name })", "return g.Name != \"\" })"},
 	}},
 	{"a node does not wait for the hook before it", []edit{
-		{"pkg/cluster/plan/allocation_turns.go", "\t\ta.startHook(t, next)\n\t}\n\treturn runningHold", "\t\ta.startHook(t, next)\n\t}\n\tif t.Node != \"\" {\n\t\treturn fleet.Hold{}\n\t}\n\treturn runningHold"},
+		{"pkg/cluster/plan/allocation_turns.go", "\t\ta.startHook(t, next)\n\t}\n\treturn runningHold", "\t\ta.startHook(t, next)\n\t}\n\tif t.Node != \"\" {\n\t\treturn clusterstate.Hold{}\n\t}\n\treturn runningHold"},
 	}},
 	{"the hook after a node runs only if the node succeeded", []edit{
 		{"pkg/cluster/plan/allocation_turns.go", "if next := nextHook(t); next != nil && hasBegun(t) {", "if next := nextHook(t); next != nil && hasBegun(t) && t.Outcome != v1alpha1.TurnAborted {"},

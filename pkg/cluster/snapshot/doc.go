@@ -1,4 +1,4 @@
-// Package snapshot reads a cluster into a fleet.Snapshot.
+// Package snapshot reads a cluster into a clusterstate.Snapshot.
 //
 // It promises that a Reader takes snapshots from memory, which it keeps up to date by
 // watches; that it does not report changes that no plan uses, such as a kubelet's

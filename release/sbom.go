@@ -32,7 +32,8 @@ func writeSBOM(programs []string, version, created, out string) error {
 		return err
 	}
 	defer f.Close()
-	if err := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(sbom(first, unique(modules), version, created), cyclonedx.SpecVersion1_6); err != nil {
+	encoder := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true)
+	if err := encoder.EncodeVersion(sbom(first, unique(modules), version, created), cyclonedx.SpecVersion1_6); err != nil {
 		return err
 	}
 	return f.Close()

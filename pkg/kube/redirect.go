@@ -26,6 +26,7 @@ func refuseRedirects(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			where = to.Scheme + "://" + to.Host
 		}
-		return nil, fmt.Errorf("%s://%s redirects to %s, which is not followed: no API server does that; something between it and this client answers", request.URL.Scheme, request.URL.Host, where)
+		return nil, fmt.Errorf("%s://%s redirects to %s, which is not followed: no API server does that; something between it and this client answers",
+			request.URL.Scheme, request.URL.Host, where)
 	})
 }

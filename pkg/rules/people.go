@@ -73,6 +73,7 @@ func Clock(whose string, ahead time.Duration) clusterstate.Hold {
 	case ahead < 0:
 		side, ahead = "behind", -ahead
 	}
-	message := fmt.Sprintf("the clock of %s is %s %s the API server's, and windows are judged by it: set it, and check its time synchronization", whose, ahead.Round(10*time.Second), side)
+	message := fmt.Sprintf("the clock of %s is %s %s the API server's, and windows are judged by it: set it, and check its time synchronization",
+		whose, ahead.Round(10*time.Second), side)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonClockDiffers, Message: message}
 }

@@ -181,7 +181,8 @@ func (w *Windows) nextOpening(c *Class, at time.Time, need time.Duration) *time.
 //
 // Window runs the planner's own filters, for the agent: it calls Window with what it reads
 // itself, before it begins and before it activates the image.
-func Window(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) clusterstate.Hold {
+func Window(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule,
+	nodeLabels map[string]string, now time.Time, need time.Duration) clusterstate.Hold {
 	if hold := Upgrade(upgrade, now); hold.Holds() {
 		return hold
 	}

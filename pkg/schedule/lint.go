@@ -141,7 +141,8 @@ func (l *linter) openTime() {
 		if in.end.After(seen.edge) || left >= roomTime || given < roomTime && left > 0 || given == 0 {
 			continue
 		}
-		l.find("maintenanceExclusions", "exclusions leave %s open of the 32 days from %s; leave at least 48h, so that security fixes can be installed", left, x.start.In(l.zone).Format("2006-01-02"))
+		l.find("maintenanceExclusions", "exclusions leave %s open of the 32 days from %s; leave at least 48h, so that security fixes can be installed",
+			left, x.start.In(l.zone).Format("2006-01-02"))
 		return
 	}
 }
@@ -201,7 +202,8 @@ func (l *linter) overlaps(field string, p v1alpha1.Period, e entry) {
 	one, _ := next()
 	again, more := next()
 	if more && again.start.Before(one.end.Add(-time.Minute)) {
-		l.find(field+".endTime", "window %s lasts %s and opens again %s after it opened, so it does not close in between: endTime is the end of the first occurrence only; UNTIL in the rule ends the recurrence",
+		l.find(field+".endTime",
+			"window %s lasts %s and opens again %s after it opened, so it does not close in between: endTime is the end of the first occurrence only; UNTIL in the rule ends the recurrence",
 			e.name, duration.HumanDuration(one.length()), duration.HumanDuration(again.start.Sub(one.start)))
 	}
 }
@@ -249,7 +251,8 @@ func (l *linter) clockChanges(field string, p v1alpha1.Period, e entry) {
 	}
 	o := newOccurrence(span{p.StartTime.Time, p.EndTime.Time}, e.zone, false)
 	if o.wallLasts <= 0 {
-		l.find(field+".endTime", "window %s opens only once: in the local time of %s its end is not after its start (daylight saving time), so recurrences would have no length", e.name, e.zone)
+		l.find(field+".endTime", "window %s opens only once: in the local time of %s its end is not after its start (daylight saving time), so recurrences would have no length",
+			e.name, e.zone)
 		return
 	}
 	next, err := r.occurrences(o, l.now)

@@ -52,7 +52,8 @@ func (r recorded) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.lists.t.Errorf("%s asks for a list that may be old", request.URL)
 	}
 	if streamed && !r.lists.streams {
-		const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled","code":422}`
+		const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid",` +
+			`"message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled","code":422}`
 		return &http.Response{
 			StatusCode: http.StatusUnprocessableEntity, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
 			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)),

@@ -32,7 +32,8 @@ var Rows = []Row{
 		{"Upgrades", "The ClusterUpgrades that have not ended, and what each waits for.", "table", "", 12, []Query{
 			{`max by (upgrade, type, from, version, reason) (kubectl_upgrade_upgrade_info)`, ""}}},
 		{"Progress", "How many of the upgrade's nodes are done.", "gauge", "percentunit", 4, []Query{
-			{`max by (upgrade) (kubectl_upgrade_upgrade_nodes{state="Done"}) / on (upgrade) clamp_min(sum by (upgrade) (max by (upgrade, state) (kubectl_upgrade_upgrade_nodes{state!="Unsupported"})), 1)`, "{{upgrade}}"}}},
+			{`max by (upgrade) (kubectl_upgrade_upgrade_nodes{state="Done"}) / on (upgrade) ` +
+				`clamp_min(sum by (upgrade) (max by (upgrade, state) (kubectl_upgrade_upgrade_nodes{state!="Unsupported"})), 1)`, "{{upgrade}}"}}},
 		{"Age", "Since the ClusterUpgrade was created.", "stat", "s", 4, []Query{
 			{`time() - max by (upgrade) (kubectl_upgrade_upgrade_creation_time_seconds)`, "{{upgrade}}"}}},
 		{"Waits for a person", "1: the upgrade is stalled.", "stat", "", 4, []Query{

@@ -98,7 +98,8 @@ func (c *cluster) install(ctx context.Context) error {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		return fmt.Errorf("writing a kubeconfig: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, kubectl, "apply", "--server-side", "-k", "manifests", "--kubeconfig", file, "--cache-dir", filepath.Join(c.folder, c.name+".cache")) //nolint:gosec // paths of this program
+	cmd := exec.CommandContext(ctx, kubectl, "apply", "--server-side", "-k", "manifests", //nolint:gosec // paths of this program
+		"--kubeconfig", file, "--cache-dir", filepath.Join(c.folder, c.name+".cache"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl apply -k manifests: %w: %s", err, last(strings.Split(string(out), "\n")))
 	}

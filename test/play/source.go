@@ -116,7 +116,8 @@ func newPublish(out io.Writer) *cobra.Command {
 			if broken {
 				form.Set("broken", "yes")
 			}
-			request, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, address+"/publish", strings.NewReader(form.Encode())) //nolint:gosec // the address is the visitor's own
+			request, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, //nolint:gosec // the address is the visitor's own
+				address+"/publish", strings.NewReader(form.Encode()))
 			if err != nil {
 				return fmt.Errorf("PLAY=%s: %w", address, err)
 			}

@@ -48,8 +48,10 @@ func example() *world {
 	}}
 	w.upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "pdb-blocks", Reason: "one replica; agreed with the web team in CHG-2041", By: "ben@example.com"}}
 	w.upgrade.Status.Findings = []v1alpha1.Finding{
-		{ID: "pdb-blocks", Level: v1alpha1.LevelBlock, Ignored: true, Object: v1alpha1.ObjectReference{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "cart"}, Message: "PodDisruptionBudget shop/cart allows no eviction now: 1 of 1 pods must stay.", Advice: "Add a replica, or allow one pod to be unavailable."},
-		{ID: "certificate-ending", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Node", Name: "cp-2"}, Message: "On node cp-2, 2 certificates expire within 30 days: apiserver.crt, front-proxy-client.crt.", Advice: "Nothing: kubeadm upgrade renews them."},
+		{ID: "pdb-blocks", Level: v1alpha1.LevelBlock, Ignored: true, Object: v1alpha1.ObjectReference{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "cart"},
+			Message: "PodDisruptionBudget shop/cart allows no eviction now: 1 of 1 pods must stay.", Advice: "Add a replica, or allow one pod to be unavailable."},
+		{ID: "certificate-ending", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Node", Name: "cp-2"},
+			Message: "On node cp-2, 2 certificates expire within 30 days: apiserver.crt, front-proxy-client.crt.", Advice: "Nothing: kubeadm upgrade renews them."},
 		{ID: "empty-dir", Level: v1alpha1.LevelWarn, Message: "14 pods have emptyDir volumes, whose data is deleted by the drain."},
 	}
 	w.records = []v1alpha1.UpgradeRecord{earlier(requested.AddDate(0, -1, 0), w.nodes)}

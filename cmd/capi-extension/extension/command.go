@@ -75,7 +75,8 @@ their coordinators decide when a node may go.`,
 	flags.StringVar(&o.metrics, "metrics-address", ":8443", "address at which to serve over TLS /readyz, and /metrics to clients that may get it; empty: nowhere")
 	flags.StringVar(&o.certFolder, "cert-dir", "/etc/capi-extension", "folder with tls.crt and tls.key, which are read again when they change")
 	flags.StringVar(&o.clientCA, "client-ca", "", "PEM file with the CA of the only clients that are answered; default: any client is")
-	flags.StringVar(&o.onUncovered, "on-uncovered", string(hooks.Stop), "what happens to machines when more changes than their version: Stop, or Replace; the annotation "+hooks.OnUncoveredAnnotation+" of a KubeadmControlPlane or MachineDeployment counts more")
+	flags.StringVar(&o.onUncovered, "on-uncovered", string(hooks.Stop), "what happens to machines when more changes than their version: Stop, or Replace; the annotation "+
+		hooks.OnUncoveredAnnotation+" of a KubeadmControlPlane or MachineDeployment counts more")
 	flags.DurationVar(&o.timeout, "timeout", 2*time.Second, "how long an answer may take; an API server of a workload cluster that is slower counts as one that does not answer")
 	flags.BoolVar(&o.verbose, "verbose", false, "log each answer")
 	return command

@@ -205,7 +205,8 @@ func (e *Extension) covered(owner management.Owner, request *question) (step cov
 	case then == Replace:
 		return step, answer, true, nil
 	}
-	return step, answer, false, refuse("%s cannot be upgraded in place, because more changes than its version: %s. Change these back, or annotate it with %s=%s to have its machines replaced",
+	return step, answer, false, refuse(
+		"%s cannot be upgraded in place, because more changes than its version: %s. Change these back, or annotate it with %s=%s to have its machines replaced",
 		owner, request.uncovered, OnUncoveredAnnotation, Replace)
 }
 

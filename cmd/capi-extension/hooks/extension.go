@@ -153,7 +153,8 @@ func needsUpgrade(v progress.Verdict) bool {
 }
 
 // look reads how far a node is. upgrade may be nil.
-func look(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine, to version.Version, upgrade *v1alpha1.ClusterUpgrade) (progress.Verdict, *v1alpha1.RequestedNode, error) {
+func look(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine, to version.Version,
+	upgrade *v1alpha1.ClusterUpgrade) (progress.Verdict, *v1alpha1.RequestedNode, error) {
 	name := machine.Status.NodeRef.Name
 	if name == "" {
 		return progress.Verdict{}, nil, refuse("Machine %s/%s has no node yet", machine.Namespace, machine.Name)

@@ -149,7 +149,8 @@ func (c Cluster) Ensure(ctx context.Context, to version.Version) (*v1alpha1.Clus
 	}
 	if ended := lastEnded(upgrades, to); ended != nil && ended.Status.Outcome != v1alpha1.OutcomeSucceeded {
 		_, why := ended.Status.Explain()
-		return nil, &Problem{Cluster: c.Name, Message: fmt.Sprintf("ClusterUpgrade %s of cluster %s ended as %s: %s. Delete it to have another one made", ended.Name, c.Name, ended.Status.Outcome, why)}
+		return nil, &Problem{Cluster: c.Name, Message: fmt.Sprintf("ClusterUpgrade %s of cluster %s ended as %s: %s. Delete it to have another one made",
+			ended.Name, c.Name, ended.Status.Outcome, why)}
 	}
 	u := &v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(upgrades, "capi-"+to.Name()), Labels: map[string]string{Label: LabelValue}},

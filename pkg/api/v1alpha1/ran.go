@@ -82,7 +82,8 @@ func FittingRan(list []RanVersion) (fitting []RanVersion) {
 func fittingDigests(list []ImageDigest) (fitting []ImageDigest) {
 	for _, one := range list {
 		again := func(d ImageDigest) bool { return d.Architecture == one.Architecture }
-		if known := one.Architecture == "amd64" || one.Architecture == "arm64"; known && len(one.Digest) <= maxDigest && len(fitting) < maxRanDigests && !slices.ContainsFunc(fitting, again) {
+		known := one.Architecture == "amd64" || one.Architecture == "arm64"
+		if known && len(one.Digest) <= maxDigest && len(fitting) < maxRanDigests && !slices.ContainsFunc(fitting, again) {
 			fitting = append(fitting, one)
 		}
 	}

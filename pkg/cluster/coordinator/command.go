@@ -52,7 +52,8 @@ func NewCommand(version string) *cobra.Command {
 	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig; default: the pod's service account")
 	command.Flags().BoolVar(&o.leaderElect, "leader-elect", true, "act only while this replica holds the Lease \"coordinator\"")
 	command.Flags().StringVar(&o.metrics.Address, "metrics-address", ":8443", "address at which to serve metrics over TLS; empty: nowhere")
-	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default, and while there is no such file: a certificate made at the start")
+	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "",
+		"PEM file with the certificate for metrics, which is read again when it changes; default, and while there is no such file: a certificate made at the start")
 	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
 	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")
 	return command

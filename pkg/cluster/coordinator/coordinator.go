@@ -109,10 +109,12 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy, hooks: hook.NewKeeper(clients.Kube.BatchV1(), clients.Ours, clients.Log),
 
 		kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics,
+		version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
 		reasons: reasons{limit: flowcontrol.NewTokenBucketRateLimiter(reasonsPerSecond, reasonsAtOnce), lasts: reasonLasts},
 	}
-	c.slots = slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes(), func(name string) *coordinationv1.Lease { return c.reader.Lease(name) })
+	c.slots = slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes(),
+		func(name string) *coordinationv1.Lease { return c.reader.Lease(name) })
 	return c
 }
 

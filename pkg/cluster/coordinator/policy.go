@@ -33,7 +33,8 @@ func (c *Coordinator) ensurePolicy(ctx context.Context, s clusterstate.Snapshot)
 		return nil, fmt.Errorf("UpgradePolicy %s does not exist, and the coordinator runs with --require-policy: create it, or run without that flag", v1alpha1.PolicyName)
 	}
 	if i := slices.IndexFunc(s.NodeUpgrades, managed); i >= 0 {
-		return nil, fmt.Errorf("UpgradePolicy %s does not exist, but node %s is managed, so it was deleted: create it again with the spec that it had", v1alpha1.PolicyName, s.NodeUpgrades[i].Name)
+		return nil, fmt.Errorf("UpgradePolicy %s does not exist, but node %s is managed, so it was deleted: create it again with the spec that it had",
+			v1alpha1.PolicyName, s.NodeUpgrades[i].Name)
 	}
 	empty := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	created, err := c.ours.UpgradePolicies.Apply(ctx, empty, manager, "")

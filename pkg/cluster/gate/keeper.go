@@ -206,7 +206,8 @@ func (k *Keeper) keep(one *asked, answer Answer) bool {
 	if was != nil && was.State == status.State && !was.SinceTime.After(now.Time) {
 		status.SinceTime = was.SinceTime
 	}
-	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) || one.at.Sub(one.reportedAt).Abs() >= RefreshAfter
+	news := one.status == nil || was.State != status.State || was.Message != status.Message || !reflect.DeepEqual(was.Ran, status.Ran) ||
+		one.at.Sub(one.reportedAt).Abs() >= RefreshAfter
 	if news {
 		one.reportedAt = one.at
 	}

@@ -42,7 +42,8 @@ func (c Clients) askObjects(ctx context.Context, g v1alpha1.ObjectGate) Answer {
 	case errors.As(err, &undecided):
 		return unknown("%s", undecided.why)
 	case errors.As(err, &refused) && refused.Code == http.StatusForbidden:
-		return unknown("the coordinator may not read %s of %s: let it by a ClusterRole with the label kubectl-upgrade.dev/aggregate-to-gates=true, as docs/gates.md shows", g.Kind, g.APIVersion)
+		return unknown("the coordinator may not read %s of %s: let it by a ClusterRole with the label kubectl-upgrade.dev/aggregate-to-gates=true, as docs/gates.md shows",
+			g.Kind, g.APIVersion)
 	case errors.As(err, &refused) && refused.Code == http.StatusNotFound && g.Name != "" && refused.Object == g.Name:
 		return v.answer() // the resource is served, and has no such object
 	case err != nil:

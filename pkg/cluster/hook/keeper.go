@@ -152,7 +152,8 @@ func explain(run *v1alpha1.HookRun, err error) (problem string, refused bool) {
 	var wrong *refusal
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("CronJob %s/%s does not exist: create it, or take hook %s out of spec.hooks of UpgradePolicy %s", v1alpha1.HooksNamespace, run.CronJob, run.Name, v1alpha1.PolicyName), true
+		return fmt.Sprintf("CronJob %s/%s does not exist: create it, or take hook %s out of spec.hooks of UpgradePolicy %s",
+			v1alpha1.HooksNamespace, run.CronJob, run.Name, v1alpha1.PolicyName), true
 	case apierrors.IsForbidden(err) && (strings.HasPrefix(text, "cronjobs") || strings.Contains(text, "may not start")):
 		// The command comes first: the end of a long message is cut off.
 		return fmt.Sprintf("the coordinator may not start CronJob %s; `%s`, by its owner, lets it (%s)", run.CronJob, Grant(run.CronJob), text), true
@@ -166,7 +167,8 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 
 // Grant returns the command by which a CronJob's owner lets the coordinator start it.
 func Grant(cronJob string) string {
-	const command = "kubectl -n NAMESPACE create role start-CRONJOB --verb=get,start --resource=cronjobs.batch --resource-name=CRONJOB && kubectl -n NAMESPACE create rolebinding start-CRONJOB --role=start-CRONJOB --serviceaccount=OURS:coordinator"
+	const command = "kubectl -n NAMESPACE create role start-CRONJOB --verb=get,start --resource=cronjobs.batch --resource-name=CRONJOB && " +
+		"kubectl -n NAMESPACE create rolebinding start-CRONJOB --role=start-CRONJOB --serviceaccount=OURS:coordinator"
 	return strings.NewReplacer("NAMESPACE", v1alpha1.HooksNamespace, "CRONJOB", cronJob, "OURS", v1alpha1.Namespace).Replace(command)
 }
 

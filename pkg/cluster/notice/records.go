@@ -23,7 +23,8 @@ const (
 // Records returns the records that the status after of the upgrade u should have, and when there may
 // be others even if nothing changes: those that u has, with what was sent meanwhile, and new events.
 // predicted completes the message of Announced.
-func Records(u *v1alpha1.ClusterUpgrade, after *v1alpha1.ClusterUpgradeStatus, notices []v1alpha1.Notice, results map[Key]Result, predicted func() string, now time.Time) (records []v1alpha1.NoticeRecord, again *time.Time) {
+func Records(u *v1alpha1.ClusterUpgrade, after *v1alpha1.ClusterUpgradeStatus, notices []v1alpha1.Notice,
+	results map[Key]Result, predicted func() string, now time.Time) (records []v1alpha1.NoticeRecord, again *time.Time) {
 	state, tellable := stateOf(after)
 	for _, r := range u.Status.Notices {
 		r = settled(r, notices, results)

@@ -42,7 +42,9 @@ type claim struct {
 // last, because nothing may hold the node after that.
 var claims = []claim{
 	{hold: (*allocation).lastBackend, question: newQuestion("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
-	{hold: (*allocation).budgetSpent, question: newQuestion("is there room in the budget?", v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: (*allocation).budgetSpent, question: newQuestion("is there room in the budget?",
+		v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade,
+		v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: (*allocation).notChecked, question: newQuestion("were the checks made?", v1alpha1.ReasonPreflight)},
 	{hold: (*allocation).takeSlot, question: newQuestion("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
@@ -50,7 +52,8 @@ var claims = []claim{
 // newAllocation counts the nodes that are out of service already. It takes a copy of the turns.
 func newAllocation(s *survey, before turns, wake *wakeTime) *allocation {
 	c := s.cluster
-	a := &allocation{cluster: c, survey: s, wake: wake, turns: before.copied(), inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
+	a := &allocation{cluster: c, survey: s, wake: wake, turns: before.copied(),
+		inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots(), ordered: c.orderedSlots()}
 	a.elsewhere = c.rebootedByOthers()
 	a.out += len(a.elsewhere)
 	for _, n := range s.outOfService {
@@ -129,7 +132,8 @@ func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 		return clusterstate.Hold{}
 	}
 	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.cluster.budget && a.inGroup[n.group] < limit {
-		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)", strings.Join(a.elsewhere, ", "), a.cluster.budget)
+		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)",
+			strings.Join(a.elsewhere, ", "), a.cluster.budget)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message, Stays: a.cluster.lockOverdue()}
 	}
 	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.cluster.budget || absent.group == n.group) {
@@ -176,7 +180,8 @@ func (a *allocation) takeSlot(n *node) clusterstate.Hold {
 			break
 		}
 		if gone := slot.Holder; gone != (clusterstate.Owner{}) && !slices.ContainsFunc(a.cluster.nodes, func(n *node) bool { return n.Owner() == gone }) {
-			message += fmt.Sprintf(": the Node %s, which holds %s, was deleted, and its guard may still return the host to its former version; the slot is freed when that time is over", gone.Node, slot.Name)
+			message += fmt.Sprintf(": the Node %s, which holds %s, was deleted, and its guard may still return the host to its former version; the slot is freed when that time is over",
+				gone.Node, slot.Name)
 			break
 		}
 	}

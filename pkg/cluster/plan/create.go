@@ -72,7 +72,8 @@ func (c *cluster) automaticPatch(wake *wakeTime) (create *v1alpha1.ClusterUpgrad
 		return nil, clusterstate.Hold{}
 	}
 	if rules.ClusterAPIDecides(c.reading.snapshot.Policy) {
-		return nil, clusterstate.Hold{Reason: v1alpha1.ReasonNotRequested, Message: "no automatic patch is created: Cluster API decides on versions here (versionsFrom of the UpgradePolicy)"}
+		return nil, clusterstate.Hold{Reason: v1alpha1.ReasonNotRequested,
+			Message: "no automatic patch is created: Cluster API decides on versions here (versionsFrom of the UpgradePolicy)"}
 	}
 	oldest, newest, problem := c.running()
 	if problem != "" {
@@ -298,7 +299,8 @@ func (r *reading) interval(wanted *v1alpha1.AutomaticUpgrade, start time.Time) c
 	if last == "" || least == 0 || !start.Before(earliest) {
 		return clusterstate.Hold{}
 	}
-	message := fmt.Sprintf("the next automatic %s may start %s: %s ended %s, and minIntervalSeconds is %d", wanted.Type, clusterstate.FormatTime(earliest), last, clusterstate.FormatTime(ended), *wanted.MinIntervalSeconds)
+	message := fmt.Sprintf("the next automatic %s may start %s: %s ended %s, and minIntervalSeconds is %d",
+		wanted.Type, clusterstate.FormatTime(earliest), last, clusterstate.FormatTime(ended), *wanted.MinIntervalSeconds)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonAutomaticInterval, Message: message, Until: &earliest}
 }
 

@@ -70,15 +70,17 @@ func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold clustersta
 // the allocation instead.
 var filters = []filter{
 	// First: without a trigger the target version is not fixed.
-	{node: notTriggered, question: newQuestion("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew,
-		v1alpha1.ReasonNotOffered, v1alpha1.ReasonImageTooNew, v1alpha1.ReasonAutomaticInterval, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
+	{node: notTriggered, question: newQuestion("can the upgrade begin at all?", v1alpha1.ReasonUnsupported,
+		v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonObserved, v1alpha1.ReasonSkew, v1alpha1.ReasonNotOffered,
+		v1alpha1.ReasonImageTooNew, v1alpha1.ReasonAutomaticInterval, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
 	// Before all others of the node: what it says is how the planner knows of the withdrawal.
 	{node: agentHolds, agents: true, groupsSkip: true, question: newQuestion("did its agent keep it from taking its slot until its release was withdrawn?")},
 	{node: stepForbidden, groupsSkip: true, question: newQuestion("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{node: notReady, groupsSkip: true, question: newQuestion("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
 	{node: labelMissing, question: newQuestion("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
-	{node: lateControlPlane, question: newQuestion("is it a control plane that joined late?", v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
+	{node: lateControlPlane, question: newQuestion("is it a control plane that joined late?",
+		v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
 	{node: agentNotAnswering, groupsSkip: true, question: newQuestion("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
 	{node: unknownMark, groupsSkip: true, question: newQuestion("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
@@ -95,10 +97,12 @@ var filters = []filter{
 	{all: hookFailed, question: newQuestion("did a hook fail?", v1alpha1.ReasonHookFailed)},
 
 	{node: onHold, withdraws: true, groupsSkip: true, question: newQuestion("is the node on hold?", v1alpha1.ReasonOnHold)},
-	{node: upgradeHeld, withdraws: true, question: newQuestion("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired, v1alpha1.ReasonSuperseded)},
+	{node: upgradeHeld, withdraws: true, question: newQuestion("is the upgrade held by a person?",
+		v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired, v1alpha1.ReasonSuperseded)},
 	{node: groupNotApproved, withdraws: true, question: newQuestion("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{node: clockDiffers, withdraws: true, groupsSkip: true, question: newQuestion("are the clocks right?", v1alpha1.ReasonClockDiffers)},
-	{node: windowClosed, until: windowCloses, withdraws: true, question: newQuestion("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
+	{node: windowClosed, until: windowCloses, withdraws: true, question: newQuestion("is its window open?",
+		v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: a closed window has no time left.
 	{all: timeTooShort, withdraws: true, question: newQuestion("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
 

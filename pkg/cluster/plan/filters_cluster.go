@@ -19,7 +19,8 @@ func nodeFailed(s *survey, _ *node) clusterstate.Hold {
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
 	case s.aborting != nil:
 		n := s.aborting
-		message := fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
+		message := fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`",
+			n.Name, n.status.Upgrade.Name, n.Name)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
 	return clusterstate.Hold{}

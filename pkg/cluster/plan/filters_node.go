@@ -58,7 +58,8 @@ func unknownMark(_ *cluster, n *node) clusterstate.Hold {
 	if n.SlotAnnotation == "" || n.marked() {
 		return clusterstate.Hold{}
 	}
-	message := fmt.Sprintf("the Node has the annotation %s: %q, a slot that was not reserved for it; if it comes back after it was removed, find out who writes it", v1alpha1.SlotAnnotation, n.SlotAnnotation)
+	message := fmt.Sprintf("the Node has the annotation %s: %q, a slot that was not reserved for it; if it comes back after it was removed, find out who writes it",
+		v1alpha1.SlotAnnotation, n.SlotAnnotation)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonUnknownMark, Message: message}
 }
 
@@ -95,7 +96,8 @@ func labelMissing(c *cluster, n *node) clusterstate.Hold {
 	if c.target.reboot || !n.lacksLabel() {
 		return clusterstate.Hold{}
 	}
-	message := fmt.Sprintf("it reports that it runs a kube-apiserver, and has not the label %s; if it is a control plane: `kubectl label node %s %s=`; if it is not, its agent's report is false",
+	message := fmt.Sprintf(
+		"it reports that it runs a kube-apiserver, and has not the label %s; if it is a control plane: `kubectl label node %s %s=`; if it is not, its agent's report is false",
 		clusterstate.ControlPlaneLabel, n.Name, clusterstate.ControlPlaneLabel)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonLabelMissing, Message: message}
 }

@@ -117,11 +117,13 @@ func (r *reading) noneOfItsOwn(late *target) clusterstate.Hold {
 		return rules.NotRequested
 	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
-		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block", blocked.Version, blocked.Reason)
+		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block",
+			blocked.Version, blocked.Reason)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
 	}
 	if newer := r.newerAPIServer(late); newer != nil {
-		message := fmt.Sprintf("kube-apiserver on %s runs %s, and nodes that join late get %s, which is older: request an upgrade of every node to %s or later", newer.Node, newer.Version, late.to, newer.Version)
+		message := fmt.Sprintf("kube-apiserver on %s runs %s, and nodes that join late get %s, which is older: request an upgrade of every node to %s or later",
+			newer.Node, newer.Version, late.to, newer.Version)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: message}
 	}
 	if name, outcome := r.lastEnded(late.Spec.Version); outcome != v1alpha1.OutcomeSucceeded && outcome != "" {

@@ -201,7 +201,8 @@ func (p *prediction) addCurrent(n *node, v verdict) {
 	case n.failed() || n.abandoned != nil || n.noAgent() || p.cluster.isLost(n) || n.agentGone(p.cluster.now):
 	case n.busy():
 		start := passBegan(n, p.cluster.now)
-		w := work{node: p.cluster.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.survey.snapshotNode}
+		w := work{node: p.cluster.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }),
+			components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.survey.snapshotNode}
 		w.aborts = v.decision == Wait || !p.cluster.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
 		w.span = span{start, start.Add(p.cluster.expected(n, n.nextPart(w.components)))}
 		if w.aborts {

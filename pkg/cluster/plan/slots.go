@@ -165,7 +165,8 @@ func (c *cluster) slotTrouble(n *node) string {
 		case n.tookSlot && lease.Name == n.spec.Slot && !lease.Unreadable && lease.Holder != (clusterstate.Owner{}) && lease.Holder != n.Owner():
 			return fmt.Sprintf("; it has lost %s, which node %s holds now", lease.Name, lease.Holder.Node)
 		case lease.Holder == n.Owner() && n.silent():
-			return fmt.Sprintf("; the Lease %s/%s says that it holds that slot, and its agent has not reported whether it does; if none runs there: `kubectl upgrade abandon %s`", v1alpha1.Namespace, lease.Name, n.Name)
+			return fmt.Sprintf("; the Lease %s/%s says that it holds that slot, and its agent has not reported whether it does; if none runs there: `kubectl upgrade abandon %s`",
+				v1alpha1.Namespace, lease.Name, n.Name)
 		}
 	}
 	return ""

@@ -238,7 +238,8 @@ func tooNew(r *reading, t *target) clusterstate.Hold {
 	if old != nil && !r.now.Before(*old) {
 		return clusterstate.Hold{}
 	}
-	message := fmt.Sprintf("an image of %s has changed since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)", t.to, *wanted.MinAgeSeconds)
+	message := fmt.Sprintf("an image of %s has changed since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)",
+		t.to, *wanted.MinAgeSeconds)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonImageTooNew, Message: message, Until: old}
 }
 

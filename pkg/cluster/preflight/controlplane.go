@@ -148,7 +148,8 @@ func (c *checker) serversStay(id string, nodes []*node, why string, tooOld func(
 		case i < 0:
 			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod, so its version is unknown.", n.name, why)})
 		case c.static[i].versionError == nil && tooOld(c.static[i].version):
-			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
+			c.onNode(n, v1alpha1.Finding{ID: id,
+				Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
 		}
 	}
 }
@@ -317,9 +318,11 @@ func (c *checker) checkAuthorities(authorities map[string]*copies) {
 		left := a.ends.Sub(c.Now)
 		switch {
 		case left <= 0:
-			c.add(v1alpha1.Finding{ID: "ca-ended", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s expired on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ended", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
+				Message: fmt.Sprintf("The certificate authority %s expired on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		case left <= soonCA:
-			c.add(v1alpha1.Finding{ID: "ca-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s expires on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
+				Message: fmt.Sprintf("The certificate authority %s expires on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		}
 	}
 }

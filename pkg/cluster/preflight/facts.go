@@ -133,7 +133,9 @@ func (c *checker) checkFacts() {
 		case !n.controlPlane:
 			silent[agents.state(n.name)] = append(silent[agents.state(n.name)], n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, clusterstate.FormatTime(n.facts.GatheredTime.Time), agents.detail(n.name))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing",
+				Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.",
+					n.name, clusterstate.FormatTime(n.facts.GatheredTime.Time), agents.detail(n.name))})
 		default:
 			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported%s.", n.name, agents.detail(n.name))})
 		}

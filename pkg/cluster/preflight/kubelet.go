@@ -95,7 +95,9 @@ func (c *checker) checkKubeletConfigMap() {
 		}
 	}
 	if matters && c.KubeletConfig.Problem != "" {
-		c.add(v1alpha1.Finding{ID: "unread", Object: kubeletConfigObject, Message: fmt.Sprintf("ConfigMap kube-system/kubelet-config could not be read (%s): whether kubelets start with what kubeadm writes from it is not known.", sentence(c.KubeletConfig.Problem))})
+		c.add(v1alpha1.Finding{ID: "unread", Object: kubeletConfigObject,
+			Message: fmt.Sprintf("ConfigMap kube-system/kubelet-config could not be read (%s): whether kubelets start with what kubeadm writes from it is not known.",
+				sentence(c.KubeletConfig.Problem))})
 	}
 	c.refusedConfig("kubelet-config", fields, fieldNodes, "sets %s, which %s refuses", "Remove the field: ", names)
 	c.refusedConfig("feature-gate", gates, gateNodes, "sets %s, which %s does not know", "Remove it from featureGates: ", gateList)
@@ -121,10 +123,13 @@ func (c *checker) refusedConfig(id string, set []string, nodes []*node, what, ad
 func (c *checker) checkKubeletFiles(n *node) {
 	flags := append(c.gone(removedFlags, n.facts.KubeletFlags, n.kubelet), c.gone(kubeadmRemoves, n.facts.KubeletFlagsElsewhere, n.kubelet)...)
 	if flags != nil {
-		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag", Message: fmt.Sprintf("The kubelet on %s has the flag --%s, which %s does not know: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag",
+			Message: fmt.Sprintf("The kubelet on %s has the flag --%s, which %s does not know: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
 	}
 	if fields := c.gone(removedFields, c.ownFields(n), n.kubelet); fields != nil {
-		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()), Advice: "Remove the field " + nodeConfigAdvice + "."})
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config",
+			Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()),
+			Advice:  "Remove the field " + nodeConfigAdvice + "."})
 	}
 	if gates := c.goneGates(after(c.ownFields(n), clusterstate.FeatureGatePrefix), n.kubelet); gates != nil {
 		c.onNode(n, v1alpha1.Finding{

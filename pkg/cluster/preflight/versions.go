@@ -61,8 +61,9 @@ var versionChecks = []Entry{
 func (c *checker) checkReplaced() {
 	for _, image := range c.Replaced {
 		c.add(v1alpha1.Finding{
-			ID:      "image-replaced",
-			Message: fmt.Sprintf("Since %s the source has another image of %s for %s, %s.", clusterstate.FormatTime(image.FirstSeenTime.Time), c.Upgrade.Spec.Version, image.Architecture, image.Digest),
+			ID: "image-replaced",
+			Message: fmt.Sprintf("Since %s the source has another image of %s for %s, %s.",
+				clusterstate.FormatTime(image.FirstSeenTime.Time), c.Upgrade.Spec.Version, image.Architecture, image.Digest),
 		})
 	}
 }
@@ -366,7 +367,8 @@ func (c *checker) checkAPIs() {
 	for _, name := range slices.Sorted(maps.Keys(callers)) {
 		c.add(v1alpha1.Finding{
 			ID: "api-removed", Object: v1alpha1.ObjectReference{Kind: "API", Name: name},
-			Message: fmt.Sprintf("%s is removed in v%s, and clients have called it since the apiserver started (metric apiserver_requested_deprecated_apis), on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
+			Message: fmt.Sprintf("%s is removed in v%s, and clients have called it since the apiserver started (metric apiserver_requested_deprecated_apis), on %s.",
+				name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
 		})
 	}
 }

@@ -32,7 +32,8 @@ var webhookChecks = []Entry{
 // Webhooks returns the webhooks whose failurePolicy is Fail, which is the default,
 // and whose backend is a Service, sorted. Of those with the same Service it returns
 // the first.
-func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []clusterstate.Webhook {
+func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration,
+	mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []clusterstate.Webhook {
 	list := required(validating, mutating)
 	nodes := readyNodes(backends)
 	seen := map[string]bool{}

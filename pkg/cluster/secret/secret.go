@@ -54,7 +54,8 @@ func Read(ctx context.Context, secrets typedcorev1.SecretsGetter, name, key stri
 	create := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=%s=VALUE", v1alpha1.Namespace, name, key)
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", &Problem{ReasonForbidden, fmt.Sprintf("the coordinator may not read Secret %s: apply a Role that lets it (with Helm, add %q to the value secrets)", full, name), Grant(name)}
+		return "", &Problem{ReasonForbidden,
+			fmt.Sprintf("the coordinator may not read Secret %s: apply a Role that lets it (with Helm, add %q to the value secrets)", full, name), Grant(name)}
 	case apierrors.IsNotFound(err):
 		return "", &Problem{ReasonNotFound, fmt.Sprintf("Secret %s does not exist: create it with the key %s", full, key), create}
 	case err != nil:

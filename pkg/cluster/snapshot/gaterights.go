@@ -108,13 +108,15 @@ func (n gateNeed) resource(ctx context.Context, kube kubernetes.Interface) (*aut
 // describe returns a missing right with a command that grants it.
 func (n gateNeed) describe(gate string, missing *authorizationv1.ResourceAttributes) preflight.Lack {
 	if n.objects == nil {
-		const command = "kubectl -n NAMESPACE create role coordinator-secret-SECRET --verb=get --resource=secrets --resource-name=SECRET && kubectl -n NAMESPACE create rolebinding coordinator-secret-SECRET --role=coordinator-secret-SECRET --serviceaccount=NAMESPACE:coordinator"
+		const command = "kubectl -n NAMESPACE create role coordinator-secret-SECRET --verb=get --resource=secrets --resource-name=SECRET && " +
+			"kubectl -n NAMESPACE create rolebinding coordinator-secret-SECRET --role=coordinator-secret-SECRET --serviceaccount=NAMESPACE:coordinator"
 		return preflight.Lack{
 			Message: fmt.Sprintf("Gate %s needs Secret %s/%s, which the coordinator may not read.", gate, v1alpha1.Namespace, n.secret),
 			Advice:  "With Helm, add it to the value secrets; otherwise: " + strings.NewReplacer("NAMESPACE", v1alpha1.Namespace, "SECRET", n.secret).Replace(command),
 		}
 	}
-	const role = "echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-%s, labels: {%s: \"true\"}}, rules: [{apiGroups: [%q], resources: [%s], verbs: [get, list]}]}' | kubectl apply -f -"
+	const role = "echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-%s, labels: {%s: \"true\"}}, " +
+		"rules: [{apiGroups: [%q], resources: [%s], verbs: [get, list]}]}' | kubectl apply -f -"
 	group := schema.GroupResource{Group: missing.Group, Resource: missing.Resource}
 	return preflight.Lack{
 		Message: fmt.Sprintf("Gate %s needs %s of %s, which the coordinator may not read.", gate, n.objects.Kind, n.objects.APIVersion),

@@ -41,7 +41,8 @@ func (r *factsReader) hookLacks(h v1alpha1.Hook) (*preflight.Lack, error) {
 			return nil, err //nolint:wrapcheck // the caller says what it was asked for
 		}
 		if !answer.Status.Allowed {
-			return &preflight.Lack{Message: fmt.Sprintf("Hook %s needs CronJob %s, which the coordinator may not start.", h.Name, full), Advice: "Its owner lets it: " + hook.Grant(h.CronJob)}, nil
+			return &preflight.Lack{Message: fmt.Sprintf("Hook %s needs CronJob %s, which the coordinator may not start.", h.Name, full),
+				Advice: "Its owner lets it: " + hook.Grant(h.CronJob)}, nil
 		}
 	}
 	found, err := r.clients.Kube.BatchV1().CronJobs(v1alpha1.HooksNamespace).Get(r.ctx, h.CronJob, metav1.GetOptions{})
@@ -49,7 +50,8 @@ func (r *factsReader) hookLacks(h v1alpha1.Hook) (*preflight.Lack, error) {
 	case apierrors.IsForbidden(err):
 		return nil, nil
 	case apierrors.IsNotFound(err):
-		return &preflight.Lack{Message: fmt.Sprintf("Hook %s needs CronJob %s, which does not exist.", h.Name, full), Advice: "Create it with spec.suspend: true, or delete the Role that lets the coordinator start it."}, nil
+		return &preflight.Lack{Message: fmt.Sprintf("Hook %s needs CronJob %s, which does not exist.", h.Name, full),
+			Advice: "Create it with spec.suspend: true, or delete the Role that lets the coordinator start it."}, nil
 	case err != nil:
 		return nil, err //nolint:wrapcheck // the caller says what it was asked for
 	case found.Spec.Suspend == nil || !*found.Spec.Suspend:

@@ -128,7 +128,8 @@ func (r *factsReader) readPods() {
 }
 
 func (r *factsReader) readBudgets() {
-	r.facts.Workloads.Budgets = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain", r.clients.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
+	r.facts.Workloads.Budgets = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain",
+		r.clients.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
 		})
@@ -150,7 +151,8 @@ func (r *factsReader) readWebhooks() {
 	if len(w.Validating)+len(w.Mutating) == 0 {
 		return
 	}
-	w.EndpointSlices = tryList(r, "EndpointSlices", "which webhooks would lose their last backend", r.clients.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
+	w.EndpointSlices = tryList(r, "EndpointSlices", "which webhooks would lose their last backend",
+		r.clients.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
 func (r *factsReader) readRequestedAPIs() {
@@ -166,7 +168,8 @@ func (r *factsReader) addUnread(sentences ...string) {
 }
 
 // tryList lists objects that the checks do not require; it adds an error to Unread.
-func tryList[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
+func tryList[T any, L runtime.Object](r *factsReader, what, why string,
+	page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
 	all, err := listed(r.ctx, page, options, keep)
 	if err == nil {
 		return all

@@ -119,7 +119,8 @@ func (p *Poller) ReadSince(ctx context.Context, newest time.Time) clusterstate.S
 		return clusterstate.Source{Problem: clusterstate.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	if !s.Signed.IsZero() && s.Signed.Before(newest) {
-		return clusterstate.Source{Problem: p.untrusted("it was signed on %s, and one that was signed on %s was read before", clusterstate.FormatTime(s.Signed), clusterstate.FormatTime(newest))}
+		return clusterstate.Source{Problem: p.untrusted("it was signed on %s, and one that was signed on %s was read before",
+			clusterstate.FormatTime(s.Signed), clusterstate.FormatTime(newest))}
 	}
 	return s
 }

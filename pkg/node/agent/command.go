@@ -36,7 +36,8 @@ func NewCommand(version string) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "name of this node; default: $NODE_NAME")
-	command.Flags().StringVar(&o.kubeletConfig, "kubelet-config", "/etc/kubernetes/kubelet.conf", "the kubelet's kubeconfig: address of the API server, and identity for cordon and eviction")
+	command.Flags().StringVar(&o.kubeletConfig, "kubelet-config", "/etc/kubernetes/kubelet.conf",
+		"the kubelet's kubeconfig: address of the API server, and identity for cordon and eviction")
 	command.Flags().StringVar(&o.accountDir, "service-account", AccountDir, "folder with the ServiceAccount's token and ca.crt")
 	command.Flags().StringVar(&o.bus, "bus", host.SystemBus, "D-Bus address of the host's system bus")
 	command.AddCommand(newReadyCommand())

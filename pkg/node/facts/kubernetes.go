@@ -127,7 +127,8 @@ const kubernetesDir = "/etc/kubernetes"
 
 // patchFile matches the names of kubeadm's patches: target[suffix][+type].extension
 // (kubeadm 1.35, app/util/patches).
-var patchFile = regexp.MustCompile(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)[^.+]*(\+(strategic|merge|json))?\.(json|yaml)$`)
+var patchFile = regexp.MustCompile(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)` +
+	`[^.+]*(\+(strategic|merge|json))?\.(json|yaml)$`)
 
 // notPatches are folders with files of such names that are not patches.
 var notPatches = []string{"manifests", "pki", "tmp"}

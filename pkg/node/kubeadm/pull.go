@@ -137,7 +137,8 @@ func checkImages(printed, cluster string) ([]string, error) {
 	}
 	for _, image := range images {
 		if !slices.ContainsFunc(repositories, func(r string) bool { return strings.HasPrefix(image, r+"/") }) {
-			return nil, fmt.Errorf("kubeadm config images list printed %.200q, which is not in %s (imageRepository in the ConfigMap kubeadm-config): no image was pulled", image, strings.Join(repositories, " or "))
+			return nil, fmt.Errorf("kubeadm config images list printed %.200q, which is not in %s (imageRepository in the ConfigMap kubeadm-config): no image was pulled",
+				image, strings.Join(repositories, " or "))
 		}
 	}
 	return images, nil

@@ -49,7 +49,8 @@ func draining(s State, o Observation) (State, Action) {
 	case late && (!deletes || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(s, o)))
 	case o.Slot.Held == "":
-		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wakeAt(limit)
+		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+
+			" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wakeAt(limit)
 	case o.Rules != nil && o.Rules.Holds():
 		return s.withReason(o.Rules.Reason, "no pod is evicted: "+o.Rules.Message).withUntil(limit), wakeAt(o.Now.Add(drainRound))
 	}

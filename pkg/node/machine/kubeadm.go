@@ -58,7 +58,8 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case work.Running:
 		return s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}
 	case ended && work.OK && !kubeadmDone(o):
-		return abortAndRetry(s, o, v1alpha1.ReasonKubeadmFailed, fmt.Sprintf("kubeadm succeeded, and yet the node's files do not say that it reached %s: they say %s", o.Spec.Version, cmp.Or(o.Host.KubeadmVersion, "nothing")))
+		return abortAndRetry(s, o, v1alpha1.ReasonKubeadmFailed,
+			fmt.Sprintf("kubeadm succeeded, and yet the node's files do not say that it reached %s: they say %s", o.Spec.Version, cmp.Or(o.Host.KubeadmVersion, "nothing")))
 	case kubeadmDone(o):
 		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) && !o.Host.ControlPlane {
@@ -105,7 +106,8 @@ func checking(s State, o Observation) (State, Action) {
 func awaitHealth(s State, o Observation, limit time.Time, after string) (State, Action) {
 	limit = limit.Add(AnswerWithin)
 	if !o.Now.Before(limit) {
-		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("could not determine health %s after %s: the API server did not report the state of the control plane", CheckWithin+AnswerWithin, after))
+		return fail(s, o, v1alpha1.ReasonUnhealthy,
+			fmt.Sprintf("could not determine health %s after %s: the API server did not report the state of the control plane", CheckWithin+AnswerWithin, after))
 	}
 	return s, wakeAt(limit)
 }

@@ -65,7 +65,8 @@ func rebooting(s State, o Observation) (State, Action) {
 		// Nothing is activated, and no reboot has begun: no agent has run since the last check, or for as long.
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	case ask && o.Host.Active == verb.NoKubernetes:
-		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the image of %s has gone from the disk since it was activated: a reboot would leave the node without Kubernetes", expectedVersion(s, o)))
+		return fail(s, o, v1alpha1.ReasonRebootFailed,
+			fmt.Sprintf("the image of %s has gone from the disk since it was activated: a reboot would leave the node without Kubernetes", expectedVersion(s, o)))
 	case !o.Now.Before(limit) && (!o.RebootAskedAt.Before(again) || o.RebootProblem != ""):
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node has not rebooted %s after the request%s", 2*RebootWithin, refused))
 	case ask:
@@ -107,7 +108,8 @@ func wouldActivate(o Observation) bool {
 }
 
 func nextBootMessage(o Observation) string {
-	return fmt.Sprintf("%s runs, and the next boot would bring %s: an upgrade of type Reboot must not change the version; request an upgrade to that version, or point /etc/extensions/kubernetes.raw back", o.Host.Merged, o.Host.Active)
+	return fmt.Sprintf("%s runs, and the next boot would bring %s: an upgrade of type Reboot must not change the version; request an upgrade to that version, or point /etc/extensions/kubernetes.raw back",
+		o.Host.Merged, o.Host.Active)
 }
 
 // softReboots reports whether this attempt merges the image by a soft reboot.

@@ -94,7 +94,8 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args verb.Activate
 // arm arms the guard unless the image that it would return to is gone.
 func arm(l host.Layout, guard host.Guard, from host.Image) error {
 	if !isFile(l.At(from.Path())) {
-		return host.Fail(v1alpha1.ReasonActivateFailed, "%s runs, and its image is not on the disk, so nothing could return the node to it: put the file back: %s", from.Version(), from.PublishedPath())
+		return host.Fail(v1alpha1.ReasonActivateFailed, "%s runs, and its image is not on the disk, so nothing could return the node to it: put the file back: %s",
+			from.Version(), from.PublishedPath())
 	}
 	return l.ArmGuard(guard)
 }

@@ -82,7 +82,8 @@ func (f *foreignAnswer) Error() string {
 	if location := f.response.Header.Get("Location"); location != "" {
 		to = " to " + location
 	}
-	return fmt.Sprintf("%s answered %s%s, with %s: that is a proxy or a login page, and no API server; the kubeconfig's server and $HTTPS_PROXY say where requests go", f.request.URL.Redacted(), f.response.Status, to, f.what)
+	return fmt.Sprintf("%s answered %s%s, with %s: that is a proxy or a login page, and no API server; the kubeconfig's server and $HTTPS_PROXY say where requests go",
+		f.request.URL.Redacted(), f.response.Status, to, f.what)
 }
 
 // objectBody is the body of an answer in JSON, which has to be an object: client-go takes null

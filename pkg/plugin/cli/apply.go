@@ -92,10 +92,12 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
-	flags.StringVar(&a.request.Method, "method", "", "Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
+	flags.StringVar(&a.request.Method, "method", "",
+		"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
-	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil, "Do not wait for the UpgradePolicy's gate NAME: NAME=REASON, which is recorded. It needs the verb ignore-gates. May be given several times.")
+	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil,
+		"Do not wait for the UpgradePolicy's gate NAME: NAME=REASON, which is recorded. It needs the verb ignore-gates. May be given several times.")
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one, which also runs failed hooks again.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
 	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")

@@ -300,7 +300,8 @@ func (e *examination) readKinds() {
 		e.facts.Unread = append(e.facts.Unread, "the kinds of the cluster could not be read: "+oneLine(err.Error()))
 		return
 	}
-	definitions := dynamic.NewForConfigOrDie(e.reader.access).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := dynamic.NewForConfigOrDie(e.reader.access).
+		Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for resource, of := range ourTypes {
 		kind := doctor.Kind{Name: of.Name(), Missing: served == nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })}
 		if !kind.Missing {

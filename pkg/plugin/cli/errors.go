@@ -113,13 +113,16 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%w; ask the cluster's administrators for that right", err)
 	case apierrors.IsBadRequest(err) && undeclaredField.MatchString(err.Error()):
 		field := undeclaredField.FindStringSubmatch(err.Error())[1]
-		return fmt.Errorf("%s: the cluster's CRDs are older than this plugin and have no field %s; apply the CRDs of the plugin's version (`kubectl upgrade version --client`) first, or leave the option out", doing, field)
+		return fmt.Errorf("%s: the cluster's CRDs are older than this plugin and have no field %s; apply the CRDs of the plugin's version (`kubectl upgrade version --client`) first, or leave the option out",
+			doing, field)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the API server does not accept your credentials; try `kubectl auth whoami`", doing)
 	case errors.As(err, &unreachable) && strings.Contains(unreachable.URL, "//localhost:8080/"): // client-go's address without a kubeconfig
 		return fmt.Errorf("%s: there is no kubeconfig: --kubeconfig, $KUBECONFIG or ~/.kube/config must name a file with a cluster", doing)
 	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return fmt.Errorf("%s: the API server's certificate is not trusted (%w); the kubeconfig's certificate-authority must be that of the cluster, and its server an address that the certificate names", doing, unreachable.Err)
+		return fmt.Errorf(
+			"%s: the API server's certificate is not trusted (%w); the kubeconfig's certificate-authority must be that of the cluster, and its server an address that the certificate names",
+			doing, unreachable.Err)
 	case errors.As(err, &unreachable):
 		return fmt.Errorf("%s: the API server does not answer (%w); try `kubectl cluster-info`", doing, unreachable.Err)
 	}

@@ -35,7 +35,8 @@ const (
 // with many clusters a person could not tell for which, and all the others would wait.
 func (f *fleetCommand) config(name string) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{Timeout: *f.cluster.Timeout, CurrentContext: name}
-	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateUID, overrides.AuthInfo.ImpersonateGroups = *f.cluster.Impersonate, *f.cluster.ImpersonateUID, *f.cluster.ImpersonateGroup
+	as := &overrides.AuthInfo
+	as.Impersonate, as.ImpersonateUID, as.ImpersonateGroups = *f.cluster.Impersonate, *f.cluster.ImpersonateUID, *f.cluster.ImpersonateGroup
 	config, err := clientcmd.NewNonInteractiveClientConfig(f.kubeconfig, name, overrides, nil).ClientConfig()
 	if err != nil {
 		return nil, err

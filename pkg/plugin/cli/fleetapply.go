@@ -132,7 +132,8 @@ func (a *fleetApply) ask(ctx context.Context, m member) (*asked, error) {
 	case err != nil:
 		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextBlocked, Message: oneLine(err.Error())}
 	case found.existing != nil:
-		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextContinue, Upgrade: found.existing.Name, To: found.existing.Spec.Version, Message: "asks for it already, and is followed"}
+		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextContinue,
+			Upgrade: found.existing.Name, To: found.existing.Spec.Version, Message: "asks for it already, and is followed"}
 	default:
 		found.row = fleet.NewPlanRow(m.Cluster, found.supposed, found.decided)
 		if err := found.refusal(); err != nil {
@@ -302,7 +303,8 @@ func (a *fleetApply) followAll(ctx context.Context, found []*asked) error {
 		fmt.Fprintln(a.ErrOut, "The upgrades continue. Follow them with `kubectl upgrade fleet status -w`; the same command follows them, too.")
 	}
 	if next := a.nextStage(); err == nil && next != "" {
-		fmt.Fprintf(a.ErrOut, "Stage %s has %s. The next one: kubectl upgrade fleet apply %s --fleet %s --stage %s\n", a.choice.Stages[0], a.apply.request.Version, a.apply.request.Version, fleet.Quote(a.file), next)
+		fmt.Fprintf(a.ErrOut, "Stage %s has %s. The next one: kubectl upgrade fleet apply %s --fleet %s --stage %s\n",
+			a.choice.Stages[0], a.apply.request.Version, a.apply.request.Version, fleet.Quote(a.file), next)
 	}
 	return err
 }

@@ -111,7 +111,8 @@ func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.M
 	if d.mode == dryRunNone {
 		m.reader.sign(ctx, asked)
 	}
-	created, err := m.reader.kinds.MaintenanceSchedules.Create(ctx, asked, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: d.options()})
+	created, err := m.reader.kinds.MaintenanceSchedules.Create(ctx, asked,
+		metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: d.options()})
 	if apierrors.IsAlreadyExists(err) {
 		row.State = fleet.AlreadyFrozen
 		if created, err = m.reader.kinds.MaintenanceSchedules.Get(ctx, asked.Name, metav1.GetOptions{}); err == nil {

@@ -69,7 +69,8 @@ upgrades here wait. --undo removes all of it.`,
 	flags.StringVar(&f.leaderContext, "leader-context", "", "Context of the cluster to follow.")
 	flags.StringVar(&f.leaderKubeconfig, "leader-kubeconfig", "", "File that has that context. Default: as for this cluster.")
 	flags.StringVar(&f.leaderServer, "leader-server", "", "Address by which this cluster's pods reach the leader, such as https://10.0.0.1:6443. Default: the context's.")
-	flags.StringVar(&f.leaderAuthority, "leader-certificate-authority", "", "File with the authority that signs the leader's certificate. Default: the context's, or else that of the leader's pods.")
+	flags.StringVar(&f.leaderAuthority, "leader-certificate-authority", "",
+		"File with the authority that signs the leader's certificate. Default: the context's, or else that of the leader's pods.")
 	flags.StringVar(&f.soak, "soak", "", "How long the leader has to have run a version, such as 72h or 3d; 0s: it only has to have brought it to every node.")
 	flags.StringVar(&f.name, "name", "", "Name of the gate and the Secret. Default: made of --leader-context.")
 	flags.StringVar(&f.tokenFor, "token-for", "365d", "How long the token is valid.")
@@ -182,11 +183,13 @@ func nameOf(context string) string {
 
 // conclude says what follows from it, and whether the leader answers.
 func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires time.Time) error {
-	fmt.Fprintf(f.Out, "%s takes a version once %s has run it for %s. The token is valid until %s: run this command again before.\n", l.Follower.Name, l.Leader.Name, l.Soak, clusterstate.FormatTime(expires))
+	fmt.Fprintf(f.Out, "%s takes a version once %s has run it for %s. The token is valid until %s: run this command again before.\n",
+		l.Follower.Name, l.Leader.Name, l.Soak, clusterstate.FormatTime(expires))
 	ran, err := l.Try(ctx)
 	switch {
 	case err != nil:
-		fmt.Fprintf(f.ErrOut, "warning: %s does not answer this machine with the token (%s); `kubectl upgrade status` shows whether it answers the coordinator of %s\n", l.Server, oneLine(err.Error()), l.Follower.Name)
+		fmt.Fprintf(f.ErrOut, "warning: %s does not answer this machine with the token (%s); `kubectl upgrade status` shows whether it answers the coordinator of %s\n",
+			l.Server, oneLine(err.Error()), l.Follower.Name)
 	case len(ran) == 0:
 		fmt.Fprintf(f.Out, "%s has run no version yet: the next upgrade there is the first that counts.\n", l.Leader.Name)
 	case ran[0].SinceTime == nil:
@@ -206,7 +209,8 @@ func (f *followLeader) end(ctx context.Context, l *leader.Link) error {
 	owner, err := l.Undo(ctx)
 	f.warnOfOwner(owner, "remove the gate there")
 	if err == nil && f.leaderContext == "" {
-		fmt.Fprintf(f.Out, "What the leader has of it is removed there with `kubectl -n %s delete serviceaccounts,rolebindings,clusterrolebindings -l %s`.\n", v1alpha1.Namespace, l.FollowerSelector())
+		fmt.Fprintf(f.Out, "What the leader has of it is removed there with `kubectl -n %s delete serviceaccounts,rolebindings,clusterrolebindings -l %s`.\n",
+			v1alpha1.Namespace, l.FollowerSelector())
 	}
 	return err
 }

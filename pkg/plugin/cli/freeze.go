@@ -124,9 +124,11 @@ func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSched
 	if f.dryRun.mode == dryRunNone {
 		reader.sign(ctx, schedule)
 	}
-	created, err := reader.kinds.MaintenanceSchedules.Create(ctx, schedule, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: f.dryRun.options()})
+	created, err := reader.kinds.MaintenanceSchedules.Create(ctx, schedule,
+		metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: f.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("there is a MaintenanceSchedule %s already; `kubectl upgrade unfreeze %s` ends it, and `kubectl upgrade freeze NAME` makes another", schedule.Name, schedule.Name)
+		return nil, fmt.Errorf("there is a MaintenanceSchedule %s already; `kubectl upgrade unfreeze %s` ends it, and `kubectl upgrade freeze NAME` makes another",
+			schedule.Name, schedule.Name)
 	}
 	if err != nil {
 		return nil, explain("creating MaintenanceSchedule "+schedule.Name, err)

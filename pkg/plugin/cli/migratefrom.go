@@ -219,7 +219,8 @@ func (m *migrateFLUO) complete(cmd *cobra.Command) (err error) {
 func (m *migrateFLUO) run(ctx context.Context) error {
 	return m.showOrChangeOver(ctx, migrate.FromFLUO(m.settings), func(kube kubernetes.Interface) (migrate.Other, error) {
 		if m.apply && len(m.toHold) > 0 {
-			return migrate.Other{}, fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s", strings.Join(m.toHold, " "), v1alpha1.HoldLabel, migrate.FLUOPaused)
+			return migrate.Other{}, fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s",
+				strings.Join(m.toHold, " "), v1alpha1.HoldLabel, migrate.FLUOPaused)
 		}
 		return migrate.FLUODaemonSet(kube, m.agents.Namespace, m.agents.Name), nil
 	})

@@ -174,7 +174,8 @@ func (p *program) takeSnapshot(ctx context.Context, checks bool) (shot snapshotF
 	}
 	shot, err = p.snapshotFrom(ctx, reader, checks)
 	if apierrors.IsForbidden(err) {
-		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
+		return shot, fmt.Errorf(
+			"%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
 	}
 	return shot, explain("reading the cluster", err)
 }

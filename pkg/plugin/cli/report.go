@@ -220,7 +220,8 @@ func (r *reporting) draw(made *report.Report) ([]byte, error) {
 // formatOf returns the format that a file's name ends with. A name without an ending, such as
 // /dev/stdout, says nothing.
 func formatOf(file string) (string, error) {
-	formats := map[string]string{"": formatMarkdown, ".md": formatMarkdown, ".markdown": formatMarkdown, ".html": formatHTML, ".htm": formatHTML, ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+	formats := map[string]string{"": formatMarkdown, ".md": formatMarkdown, ".markdown": formatMarkdown,
+		".html": formatHTML, ".htm": formatHTML, ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 	ending := strings.ToLower(filepath.Ext(file))
 	format, known := formats[ending]
 	if !known {

@@ -73,7 +73,8 @@ func CrashInOneLine(errOut io.Writer, version string) {
 
 // faultError returns the error for a panic. Only a function that is called while it unwinds may call it.
 func faultError(version string, fault any) error {
-	return fmt.Errorf("this is a fault of kubectl upgrade %s, at %s: %v; please report this line at https://github.com/kubectl-upgrade/kubectl-upgrade/issues", version, faultAt(), fault)
+	return fmt.Errorf("this is a fault of kubectl upgrade %s, at %s: %v; please report this line at https://github.com/kubectl-upgrade/kubectl-upgrade/issues",
+		version, faultAt(), fault)
 }
 
 // faultAt returns the file and line that panicked.

@@ -67,7 +67,8 @@ type Machine struct {
 
 // Check returns the diagnosis.
 func Check(f Facts) Diagnosis {
-	d := Diagnosis{APIVersion: "kubectl-upgrade.dev/v1alpha1", Kind: "UpgradeDiagnosis", Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
+	d := Diagnosis{APIVersion: "kubectl-upgrade.dev/v1alpha1", Kind: "UpgradeDiagnosis",
+		Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
 		apiServer, installation, kinds, coordinator, agents, versions, policy, clusterAPI, imageSource, rights, nodes, clocks, findings, unread,
 	} {
@@ -128,7 +129,8 @@ func (f Facts) machines() []Machine {
 		machines = append(machines, m)
 	}
 	slices.SortFunc(machines, func(a, b Machine) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Kubelet, b.Kubelet), cmp.Compare(a.OS, b.OS), cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Architecture, b.Architecture), cmp.Compare(a.ContainerRuntime, b.ContainerRuntime))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Kubelet, b.Kubelet), cmp.Compare(a.OS, b.OS),
+			cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Architecture, b.Architecture), cmp.Compare(a.ContainerRuntime, b.ContainerRuntime))
 	})
 	return machines
 }

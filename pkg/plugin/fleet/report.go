@@ -75,7 +75,8 @@ func NewReportRow(c Cluster, s clusterstate.Snapshot) ReportRow {
 	for i := range row.Upgrades {
 		e := &row.Upgrades[i]
 		if e.Outcome == v1alpha1.OutcomeSucceeded && e.To != "" {
-			byUID[e.UID] = &Run{Version: e.To, From: e.CompletionTime, uid: e.UID, began: beganAt(e), Upgrade: e.Name, RequestedBy: e.RequestedBy, ApprovedBy: e.ApprovedBy, Digests: e.Digests}
+			byUID[e.UID] = &Run{Version: e.To, From: e.CompletionTime, uid: e.UID, began: beganAt(e),
+				Upgrade: e.Name, RequestedBy: e.RequestedBy, ApprovedBy: e.ApprovedBy, Digests: e.Digests}
 		}
 		e.Record = nil // the report of one upgrade has it
 	}

@@ -90,7 +90,8 @@ func (l *Link) Check(ctx context.Context) error {
 	// The leader is a follower of this cluster if it has an account here.
 	reverse := Link{Follower: l.Leader}
 	if _, err := l.Follower.Kube.CoreV1().ServiceAccounts(v1alpha1.Namespace).Get(ctx, reverse.account(), metav1.GetOptions{}); err == nil {
-		return fmt.Errorf("%s follows %s already, and neither would begin before the other: end that first with `kubectl upgrade follow --undo --context %s --leader-context %s`", l.Leader.Name, l.Follower.Name, l.Leader.Name, l.Follower.Name)
+		return fmt.Errorf("%s follows %s already, and neither would begin before the other: end that first with `kubectl upgrade follow --undo --context %s --leader-context %s`",
+			l.Leader.Name, l.Follower.Name, l.Leader.Name, l.Follower.Name)
 	} else if !apierrors.IsNotFound(err) {
 		return l.Follower.problem("reading ServiceAccount "+reverse.account(), err)
 	}
@@ -108,7 +109,8 @@ func (l *Link) checkSecret(ctx context.Context) error {
 	case found.Labels[leaderLabel] == l.Leader.UID || l.Leader.UID == "" && found.Labels[leaderLabel] != "":
 		return nil
 	case found.Labels[leaderLabel] != "":
-		return fmt.Errorf("context %s: Secret %s is for another cluster, which has or had the context %s: give this one another --name, or end that with --undo first", l.Follower.Name, l.Name, found.Annotations[nameAnnotation])
+		return fmt.Errorf("context %s: Secret %s is for another cluster, which has or had the context %s: give this one another --name, or end that with --undo first",
+			l.Follower.Name, l.Name, found.Annotations[nameAnnotation])
 	}
 	return fmt.Errorf("context %s: there is a Secret %s/%s which this command did not make: give another --name", l.Follower.Name, v1alpha1.Namespace, l.Name)
 }

@@ -68,7 +68,8 @@ func (l *Link) secretWith(token string, expires time.Time) (*unstructured.Unstru
 kind: Secret
 metadata: {name: SECRET, namespace: NAMESPACE, labels: {LEADER: UID}, annotations: {CONTEXT: NAME, UNTIL: EXPIRES}}
 type: Opaque
-`, "SECRET", l.Name, "LEADER", leaderLabel, "UID", quoted(l.Leader.UID), "CONTEXT", nameAnnotation, "NAME", quoted(l.Leader.Name), "UNTIL", untilAnnotation, "EXPIRES", quoted(expires.UTC().Format(time.RFC3339)))[0]
+`, "SECRET", l.Name, "LEADER", leaderLabel, "UID", quoted(l.Leader.UID), "CONTEXT", nameAnnotation, "NAME", quoted(l.Leader.Name),
+		"UNTIL", untilAnnotation, "EXPIRES", quoted(expires.UTC().Format(time.RFC3339)))[0]
 	object.Object["data"] = map[string]any{secret.KubeconfigKey: base64.StdEncoding.EncodeToString(text)}
 	return object, nil
 }
@@ -151,7 +152,8 @@ func (l *Link) Manifests(format string) ([]byte, error) {
 	}
 	err := write(fmt.Sprintf("# In the leader, %s:\n", l.Leader.Name), inLeader)
 	if err == nil {
-		heading := fmt.Sprintf("# In %s. Add the gate to the UpgradePolicy that is there. Secret %s, which has a token,\n# is made by the same command without --dry-run.\n", l.Follower.Name, l.Name)
+		heading := fmt.Sprintf("# In %s. Add the gate to the UpgradePolicy that is there. Secret %s, which has a token,\n# is made by the same command without --dry-run.\n",
+			l.Follower.Name, l.Name)
 		err = write(heading, follower)
 	}
 	return []byte(text.String()), err

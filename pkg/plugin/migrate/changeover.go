@@ -236,7 +236,8 @@ func (c *Changeover) waitForPods(ctx context.Context) error {
 	}
 	busy, err := c.Other.Busy(ctx, d)
 	if err == nil && busy != "" {
-		err = fmt.Errorf("%s: it began while it was paused, and the node may be cordoned. `kubectl upgrade migrate %s --undo` lets it finish; then run this command again", busy, strings.ToLower(c.Other.Name))
+		err = fmt.Errorf("%s: it began while it was paused, and the node may be cordoned. `kubectl upgrade migrate %s --undo` lets it finish; then run this command again",
+			busy, strings.ToLower(c.Other.Name))
 	}
 	return err
 }

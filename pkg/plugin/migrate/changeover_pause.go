@@ -82,7 +82,8 @@ func (c *Changeover) pause(ctx context.Context, d *appsv1.DaemonSet) error {
 func (c *Changeover) resume(ctx context.Context, d *appsv1.DaemonSet) error {
 	var original map[string]string
 	if err := json.Unmarshal([]byte(d.Annotations[v1alpha1.PausedAnnotation]), &original); err != nil {
-		return fmt.Errorf("the annotation %s of DaemonSet %s/%s cannot be read: %w; write the DaemonSet's nodeSelector by hand, and remove the annotation", v1alpha1.PausedAnnotation, d.Namespace, d.Name, err)
+		return fmt.Errorf("the annotation %s of DaemonSet %s/%s cannot be read: %w; write the DaemonSet's nodeSelector by hand, and remove the annotation",
+			v1alpha1.PausedAnnotation, d.Namespace, d.Name, err)
 	}
 	restore := operation{Op: "remove", Path: selectorPath}
 	if len(original) > 0 {

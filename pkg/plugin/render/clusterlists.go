@@ -11,7 +11,8 @@ import (
 func ClusterPlans(plans fleet.Plans, o Options) string {
 	columns := []clusterColumn{
 		{title: "CLUSTER"}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "RUNS"}, {title: "NEXT"}, {title: "UPGRADE"}, {title: "NODES", leaves: 3, as: "nodes "},
-		{title: "FIRST", leaves: 4, as: "first "}, {title: "START " + o.zoneName(), leaves: 5, as: "starts "}, {title: "END", leaves: 6, as: "ends "}, {title: "CHECKS", leaves: 2}, {title: "WHY"},
+		{title: "FIRST", leaves: 4, as: "first "}, {title: "START " + o.zoneName(), leaves: 5, as: "starts "}, {title: "END", leaves: 6, as: "ends "},
+		{title: "CHECKS", leaves: 2}, {title: "WHY"},
 	}
 	counts := map[fleet.Next]int{}
 	for _, r := range plans.Items {

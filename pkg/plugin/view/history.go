@@ -60,7 +60,8 @@ func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 	return &Ended{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: clusterstate.Instant(r.TriggerTime), CompletionTime: clusterstate.Instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
-		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot, Digests: r.Digests,
+		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason, IgnoreChecks: r.IgnoreChecks,
+		IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot, Digests: r.Digests,
 		People: People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
 	}
 }

@@ -51,7 +51,8 @@ func CoordinatorProblem(p clusterstate.Programs) string {
 	case renewed.IsZero():
 		return "no coordinator has run yet, so no node is released; " + pods
 	default:
-		return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", clusterstate.FormatTime(*renewed), pods)
+		return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s",
+			clusterstate.FormatTime(*renewed), pods)
 	}
 }
 

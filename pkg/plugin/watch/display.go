@@ -94,7 +94,8 @@ func footer(f Frame, o render.Options) []string {
 	case f.Progress == nil:
 		return render.Paragraph("Ctrl-C stops the display, not the upgrade.", o)
 	}
-	return render.Paragraph(fmt.Sprintf("Ctrl-C stops the display, not the upgrade. Follow it again with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.", f.Progress.Upgrade.Name), o)
+	return render.Paragraph(fmt.Sprintf("Ctrl-C stops the display, not the upgrade. Follow it again with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.",
+		f.Progress.Upgrade.Name), o)
 }
 
 // Close is part of Display.

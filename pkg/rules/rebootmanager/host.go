@@ -69,5 +69,6 @@ func isOurs(n *corev1.Node, slots []clusterstate.Slot) bool {
 
 // Essence returns what Active reads of a DaemonSet.
 func Essence(d *appsv1.DaemonSet) any {
-	return []any{d.Annotations, runs(d), RunsFLUO(d), looksLikeKured(d) && reachesHost(d.Spec.Template.Spec), settings(d, kuredLockFlag), settings(d, kuredNameFlag), settings(d, kuredSpaceFlag)}
+	return []any{d.Annotations, runs(d), RunsFLUO(d), looksLikeKured(d) && reachesHost(d.Spec.Template.Spec),
+		settings(d, kuredLockFlag), settings(d, kuredNameFlag), settings(d, kuredSpaceFlag)}
 }

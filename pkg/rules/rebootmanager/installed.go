@@ -23,8 +23,10 @@ func Installed(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1a
 	}
 	for _, d := range daemonSets {
 		where := d.Namespace + "/" + d.Name
-		addInactive("kured", where, len(Kured([]*appsv1.DaemonSet{d}, named)) > 0, fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
-		addInactive("FLUO", where, RunsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
+		addInactive("kured", where, len(Kured([]*appsv1.DaemonSet{d}, named)) > 0,
+			fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
+		addInactive("FLUO", where, RunsFLUO(d),
+			fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
 	}
 	return found
 }

@@ -127,13 +127,15 @@ func (n *node) boot(ctx context.Context, boot string) {
 
 // report reports the node's status as its kubelet does, until that succeeds.
 func (n *node) report(ctx context.Context, boot string) {
-	n.patchStatus(ctx, fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":%q},"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","message":"kubelet is posting ready status","lastHeartbeatTime":%[3]q,"lastTransitionTime":%[3]q}]}}`,
+	n.patchStatus(ctx, fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":%q},`+
+		`"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","message":"kubelet is posting ready status","lastHeartbeatTime":%[3]q,"lastTransitionTime":%[3]q}]}}`,
 		n.host.Merged(), boot, time.Now().UTC().Format(time.RFC3339)))
 }
 
 // lost shows the node as the node controller does when its kubelet is silent.
 func (n *node) lost(ctx context.Context) {
-	n.patchStatus(ctx, fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown","message":"Kubelet stopped posting node status.","lastTransitionTime":%q}]}}`,
+	n.patchStatus(ctx, fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown",`+
+		`"message":"Kubelet stopped posting node status.","lastTransitionTime":%q}]}}`,
 		time.Now().UTC().Format(time.RFC3339)))
 }
 

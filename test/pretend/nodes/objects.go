@@ -66,7 +66,8 @@ func (n *node) makeObjects(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	n.patchStatus(ctx, `{"status":{"nodeInfo":{"architecture":"amd64","operatingSystem":"linux","osImage":"Flatcar Container Linux by Kinvolk 4593.0.0","kernelVersion":"6.12.58-flatcar","containerRuntimeVersion":"containerd://2.1.5"}}}`)
+	n.patchStatus(ctx, `{"status":{"nodeInfo":{"architecture":"amd64","operatingSystem":"linux","osImage":"Flatcar Container Linux by Kinvolk 4593.0.0",`+
+		`"kernelVersion":"6.12.58-flatcar","containerRuntimeVersion":"containerd://2.1.5"}}}`)
 	n.report(ctx, "boot-0")
 	return n.makePods(ctx)
 }
@@ -136,7 +137,8 @@ func (n *node) makePod(ctx context.Context, p pod) error {
 	if err != nil {
 		return err
 	}
-	status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"c","ready":true,"image":"","imageID":"","restartCount":0,"state":{"running":{}}}]}}`)
+	status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],` +
+		`"containerStatuses":[{"name":"c","ready":true,"image":"","imageID":"","restartCount":0,"state":{"running":{}}}]}}`)
 	return n.untilDone(ctx, n.name, func() error {
 		_, err := n.admin.CoreV1().Pods(p.namespace).Patch(ctx, p.name, types.StrategicMergePatchType, status, metav1.PatchOptions{}, "status")
 		return err

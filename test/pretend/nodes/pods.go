@@ -19,7 +19,8 @@ func (c *Cluster) endPods(ctx context.Context) {
 	informer := informers.NewSharedInformerFactoryWithOptions(c.admin, 0, informers.WithNamespace(metav1.NamespaceDefault)).Core().V1().Pods().Informer()
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if pod, ok := object.(*corev1.Pod); ok {
-			kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp}}
+			kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+				ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp}}
 			kept.Spec.NodeName = pod.Spec.NodeName
 			return kept, nil
 		}

@@ -122,7 +122,8 @@ func (o *observer) watch(service types.Service) {
 		client := own.GetHTTPClient()
 		client.Transport = o.over(client.Transport)
 	case *ntfy.Service:
-		transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: own.Config.DisableTLSVerification}} //nolint:gosec // the address asks for it
+		config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: own.Config.DisableTLSVerification} //nolint:gosec // the address asks for it
+		transport := &http.Transport{TLSClientConfig: config}
 		own.SetHTTPClient(&http.Client{Timeout: ntfy.HTTPTimeout * time.Second, Transport: o.over(transport)})
 	}
 }

@@ -42,6 +42,7 @@ func FleetText(r fleet.Report, o Options) string {
 	if r.Since != nil {
 		since = " since " + clock(r.Since, "") + ","
 	}
-	line("\nA version counts from when every managed node ran it, to when the first node began to leave it; what is not recorded is –. As of %s,%s by kubectl-upgrade %s.", clock(&r.GeneratedTime, ""), since, text(o.Version))
+	line("\nA version counts from when every managed node ran it, to when the first node began to leave it; what is not recorded is –. As of %s,%s by kubectl-upgrade %s.",
+		clock(&r.GeneratedTime, ""), since, text(o.Version))
 	return b.String()
 }

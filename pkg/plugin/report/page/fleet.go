@@ -94,7 +94,8 @@ func FleetHTML(r fleet.Report, o Options) ([]byte, error) {
 		d.Answered++
 		d.Lanes = append(d.Lanes, a.lane(row, clock))
 		for _, run := range row.Runs {
-			one := fleetRun{Name: row.Context, Stage: row.Stage, Version: run.Version, From: clock(run.From), To: clock(run.To), By: cmp.Or(run.RequestedBy, "–"), Problem: cmp.Or(run.Problem, run.Blocked)}
+			one := fleetRun{Name: row.Context, Stage: row.Stage, Version: run.Version,
+				From: clock(run.From), To: clock(run.To), By: cmp.Or(run.RequestedBy, "–"), Problem: cmp.Or(run.Problem, run.Blocked)}
 			if run.To == nil {
 				one.To = "now"
 			}
@@ -107,7 +108,8 @@ func FleetHTML(r fleet.Report, o Options) ([]byte, error) {
 			d.Runs = append(d.Runs, one)
 		}
 		for _, e := range row.Upgrades {
-			one := fleetUpgrade{Name: row.Context, Upgrade: e.Name, From: cmp.Or(e.From, "–"), To: cmp.Or(e.To, string(e.Type)), Began: clock(e.TriggerTime), Ended: clock(e.CompletionTime), Outcome: string(e.Outcome), Class: "bad", By: cmp.Or(e.RequestedBy, "–")}
+			one := fleetUpgrade{Name: row.Context, Upgrade: e.Name, From: cmp.Or(e.From, "–"), To: cmp.Or(e.To, string(e.Type)),
+				Began: clock(e.TriggerTime), Ended: clock(e.CompletionTime), Outcome: string(e.Outcome), Class: "bad", By: cmp.Or(e.RequestedBy, "–")}
 			if e.Outcome == v1alpha1.OutcomeSucceeded {
 				one.Class = "good"
 			} else {

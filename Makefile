@@ -78,7 +78,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 # Two of these run at the same time, as half of it is waiting. Without debugging information, tests link in three quarters of the
 # time. A program with the race detector sleeps for a second when it ends, and waits for reports that have begun without that, too.
 # Each package is vetted once, as it is compiled without the detector: go test vets it, and all that it imports, for each way.
-check test-race test-without-race test-plugin test-systemd test-modules: export GOFLAGS := $(GOFLAGS) -ldflags=-w
+check test-race test-without-race test-plugin test-systemd: export GOFLAGS := $(GOFLAGS) -ldflags=-w
 test-race test-plugin test-systemd: export CGO_ENABLED := 1
 test-race test-plugin test-systemd: export GORACE := atexit_sleep_ms=100
 test-race:

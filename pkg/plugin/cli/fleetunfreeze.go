@@ -92,7 +92,7 @@ func (u *fleetUnfreeze) only(ctx context.Context, all []fleet.Cluster) (string, 
 	}
 	var names, silent []string
 	for i, one := range answers {
-		names = append(names, fleet.FleetFreezes(one.schedules, u.now())...)
+		names = append(names, fleet.CurrentFreezes(one.schedules, u.now())...)
 		if one.row.Context != "" && !all[i].Repeated {
 			silent = append(silent, one.row.Context)
 		}

@@ -131,8 +131,8 @@ func OtherFreezes(schedules []v1alpha1.MaintenanceSchedule, name string, now tim
 	return slices.Compact(names)
 }
 
-// FleetFreezes returns the names of the fleet's freezes that are not over.
-func FleetFreezes(schedules []v1alpha1.MaintenanceSchedule, now time.Time) (names []string) {
+// CurrentFreezes returns the names of the fleet's freezes that are not over.
+func CurrentFreezes(schedules []v1alpha1.MaintenanceSchedule, now time.Time) (names []string) {
 	for _, s := range schedules {
 		if IsFleets(s) && len(view.NewFreezes([]v1alpha1.MaintenanceSchedule{s}, now)) > 0 {
 			names = append(names, s.Name)

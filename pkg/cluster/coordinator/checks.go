@@ -71,7 +71,7 @@ func (c *Coordinator) planWithChecks(ctx context.Context, s clusterstate.Snapsho
 		return p
 	}
 	select {
-	case <-c.check(ctx, s, p):
+	case <-c.check(ctx, s, p, now):
 	case <-time.After(reportTimeout):
 		return p
 	}
@@ -80,11 +80,11 @@ func (c *Coordinator) planWithChecks(ctx context.Context, s clusterstate.Snapsho
 }
 
 // check runs preflight, and then queues another plan.
-func (c *Coordinator) check(ctx context.Context, s clusterstate.Snapshot, p plan.Plan) <-chan struct{} {
+func (c *Coordinator) check(ctx context.Context, s clusterstate.Snapshot, p plan.Plan, now time.Time) <-chan struct{} {
 	done := make(chan struct{})
 	c.checks.group.Go(func() {
 		defer close(done)
-		report, err := c.runChecks(ctx, s, p)
+		report, err := c.runChecks(ctx, s, p, now)
 		c.checks.end(report, err)
 		c.queue.Add(wholeCluster)
 		if err != nil && ctx.Err() == nil {
@@ -95,9 +95,10 @@ func (c *Coordinator) check(ctx context.Context, s clusterstate.Snapshot, p plan
 	return done
 }
 
-// runChecks reads the facts and runs the checks on them. Nodes and our own kinds are those that the plan
+// runChecks reads the facts and runs the checks on them. The report's age counts from now, by the clock that
+// plans are made by: it measures on while the wall clock is set. Nodes and our own kinds are those that the plan
 // was made from: a large cluster would have them in memory twice.
-func (c *Coordinator) runChecks(ctx context.Context, s clusterstate.Snapshot, p plan.Plan) (*clusterstate.Preflight, error) {
+func (c *Coordinator) runChecks(ctx context.Context, s clusterstate.Snapshot, p plan.Plan, now time.Time) (*clusterstate.Preflight, error) {
 	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	began, upgrade := time.Now(), *p.Target
@@ -106,7 +107,7 @@ func (c *Coordinator) runChecks(ctx context.Context, s clusterstate.Snapshot, p 
 	if err != nil {
 		return nil, err
 	}
-	report := &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: p.PreflightKey, At: began, Findings: c.checkFacts(facts)}
+	report := &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: p.PreflightKey, At: now, Findings: c.checkFacts(facts)}
 	c.recordChecks(&upgrade, report, time.Since(began))
 	return report, nil
 }

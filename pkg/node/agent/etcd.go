@@ -100,7 +100,7 @@ func (e *etcdSense) refresh(ctx context.Context, r *round) {
 	if degraded(e.facts) {
 		age, r.wantsEtcd = etcdDegradedRefresh, true
 	}
-	if r.Now.Sub(e.at) >= age {
+	if since := r.Now.Sub(e.at); since >= age || since < 0 { // less than 0: the clock was set back since
 		e.check(ctx, r, time.Time{})
 	}
 }

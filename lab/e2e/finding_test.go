@@ -59,7 +59,7 @@ func (c *testCluster) checkIgnoredRecorded(t *testing.T) {
 	if !slices.ContainsFunc(upgrade.Status.Findings, func(f v1alpha1.Finding) bool { return f.ID == preflight.LastBackend && f.Ignored }) {
 		t.Errorf("no finding %s is recorded as ignored: %+v", preflight.LastBackend, upgrade.Status.Findings)
 	}
-	want := []v1alpha1.IgnoredCheck{{ID: preflight.LastBackend, Reason: whyIgnored, By: "kubernetes-admin"}}
+	want := []v1alpha1.IgnoredCheck{{ID: preflight.LastBackend, Comment: whyIgnored, By: "kubernetes-admin"}}
 	if diff := cmp.Diff(want, upgrade.Spec.IgnoreChecks); diff != "" {
 		t.Errorf("spec.ignoreChecks (-want +got):\n%s", diff)
 	}

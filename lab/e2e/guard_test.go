@@ -119,7 +119,7 @@ func (c *testCluster) upgradeOne(t *testing.T, name, former string, image broken
 	t.Helper()
 	retry := ""
 	if former != "" {
-		retry = "retryOf: " + former
+		retry = "retryOf: {name: " + former + "}"
 	}
 	c.apply(t, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1

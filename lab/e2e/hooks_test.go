@@ -191,8 +191,8 @@ func readRecipes(t *testing.T, root string) recipes {
 	}
 	list.cronJobs["backup"] = withBackupFolder(t, list.cronJobs["backup"])
 	for _, hook := range policy.Spec.Hooks {
-		if list.cronJobs[hook.CronJob] == "" {
-			t.Errorf("docs/gates.md has no CronJob %s", hook.CronJob)
+		if list.cronJobs[hook.CronJobName] == "" {
+			t.Errorf("docs/gates.md has no CronJob %s", hook.CronJobName)
 		}
 	}
 	return list

@@ -44,7 +44,7 @@ func TestNotices(t *testing.T) {
 	c.apply(t, onePod("stuck"))
 	c.apply(t, scenario.OpenSchedule)
 	c.patchPolicy(t, fmt.Sprintf(`{"automatic":[{"type":"Patch","noticeSeconds":180}],"strategy":{"guardSeconds":60,"settleSeconds":5},
-		"notices":[{"name":"chat","urlSecret":"chat-url","template":"{{.Event}}|{{.ID}}|{{.Text}}"}],
+		"notices":[{"name":"chat","urlSecretRef":{"name":"chat-url"},"template":"{{.Event}}|{{.ID}}|{{.Text}}"}],
 		"silences":[{"name":"node-exporter","url":%q,"matchers":[{"name":"instance","value":"{node}:9100"}]}]}`, alerts.url))
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 

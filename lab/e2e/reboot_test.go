@@ -88,8 +88,8 @@ func (c *testCluster) awaitRebootRequired(t *testing.T, name, by string, within 
 		if err != nil {
 			return err
 		}
-		if reboot := node.Status.Reboot; !reboot.Required || !strings.Contains(reboot.Reason, by) {
-			return fmt.Errorf("reboot required %t: %s", reboot.Required, reboot.Reason)
+		if reboot := node.Status.Reboot; !reboot.Required || !strings.Contains(reboot.Message, by) {
+			return fmt.Errorf("reboot required %t: %s", reboot.Required, reboot.Message)
 		}
 		return nil
 	})

@@ -136,7 +136,7 @@ func (r *reboots) checkFallback(t *testing.T) {
 		t.Errorf("w3: got method %s (%s), want Reboot", method, why)
 	}
 	if node.Status.Reboot.Required {
-		t.Errorf("w3's operating system still requires a reboot: %s", node.Status.Reboot.Reason)
+		t.Errorf("w3's operating system still requires a reboot: %s", node.Status.Reboot.Message)
 	}
 	t.Log("\n" + r.screen)
 	if words := strings.Join(strings.Fields(r.screen), " "); !strings.Contains(words, "Reboot, because") || !strings.Contains(words, "/usr/share/doc") {

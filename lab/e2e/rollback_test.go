@@ -200,7 +200,7 @@ func (r *rollbacks) checkTakenBack(t *testing.T, version, reason string) {
 		t.Fatal(err)
 	}
 	for _, taken := range policy.Status.TakenBack {
-		if taken.Version == version && taken.Reason == reason {
+		if taken.Version == version && taken.Comment == reason {
 			return
 		}
 	}

@@ -124,7 +124,7 @@ kind: ClusterUpgrade
 metadata: {name: ` + to + `}
 spec:
   version: ` + to + `
-  retryOf: w1-crash-softreboot
+  retryOf: {name: w1-crash-softreboot}
   strategy: {method: SoftReboot, settleSeconds: 5, drain: {timeoutSeconds: 120}}
 `
 
@@ -167,7 +167,7 @@ func (s *softReboots) checkFallback(t *testing.T) {
 		t.Fatal(err)
 	}
 	if node.Status.Reboot.Required {
-		t.Errorf("w3's operating system still requires a reboot: %s", node.Status.Reboot.Reason)
+		t.Errorf("w3's operating system still requires a reboot: %s", node.Status.Reboot.Message)
 	}
 	event, finding := false, false
 	for _, m := range s.recorder.Moments() {

@@ -26,7 +26,7 @@ func closed(schedules map[string]v1alpha1.MaintenanceSchedule, t time.Time) (why
 	}
 	for name, schedule := range schedules {
 		for _, exclusion := range schedule.Spec.MaintenanceExclusions {
-			if len(exclusion.Upgrades) > 0 {
+			if len(exclusion.UpgradeTypes) > 0 {
 				return "", fmt.Errorf("exclusion %s/%s: upgrades is not understood here", name, exclusion.Name)
 			}
 			holds, err := covers(exclusion.Period, t)

@@ -19,9 +19,9 @@ func TestBetween(t *testing.T) {
 		Name: "night", StartTime: metav1.Time{Time: at(1, 1)}, EndTime: metav1.Time{Time: at(1, 5)}, Recurrence: "FREQ=DAILY",
 	}}}
 	nightly.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{
-		Period:   v1alpha1.Period{Name: "close", StartTime: metav1.Time{Time: at(3, 2)}, EndTime: metav1.Time{Time: at(3, 3)}},
-		Reason:   "month end",
-		Upgrades: []v1alpha1.UpgradeType{v1alpha1.TypeMinor},
+		Period:       v1alpha1.Period{Name: "close", StartTime: metav1.Time{Time: at(3, 2)}, EndTime: metav1.Time{Time: at(3, 3)}},
+		Comment:      "month end",
+		UpgradeTypes: []v1alpha1.UpgradeType{v1alpha1.TypeMinor},
 	}}
 	databases := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "databases"}}
 	databases.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "db"}}

@@ -123,8 +123,8 @@ func checkSelector(s v1alpha1.LabelSelector) (field string, err error) {
 
 func compileExclusion(schedule string, x v1alpha1.MaintenanceExclusion, in *time.Location, now time.Time) (e entry, field string, err error) {
 	e, field, err = compilePeriod(schedule, x.Period, in, true, now)
-	e.reason, e.upgrades = x.Reason, x.Upgrades
-	for i, t := range x.Upgrades {
+	e.reason, e.upgrades = x.Comment, x.UpgradeTypes
+	for i, t := range x.UpgradeTypes {
 		if !slices.Contains(v1alpha1.UpgradeTypes, t) {
 			return e, fmt.Sprintf("upgrades[%d]", i), fmt.Errorf("%q is not Patch, Minor, Reboot or Rollback", t)
 		}

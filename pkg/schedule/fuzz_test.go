@@ -39,7 +39,7 @@ func FuzzSchedule(f *testing.F) {
 			{Key: key, Operator: v1alpha1.LabelOperator(operator), Values: []v1alpha1.LabelValue{v1alpha1.LabelValue(value)}},
 		}}
 		s.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: p}}
-		s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p, Upgrades: []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}}}
+		s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p, UpgradeTypes: []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}}}
 		answer(t, s, map[string]string{key: value}, now)
 		s.Spec.MaintenanceExclusions = nil
 		answer(t, s, map[string]string{key: value}, now)

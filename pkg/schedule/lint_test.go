@@ -9,7 +9,7 @@ import (
 )
 
 func excluding(s v1alpha1.MaintenanceSchedule, p v1alpha1.Period, types ...v1alpha1.UpgradeType) v1alpha1.MaintenanceSchedule {
-	s.Spec.MaintenanceExclusions = append(s.Spec.MaintenanceExclusions, v1alpha1.MaintenanceExclusion{Period: p, Upgrades: types})
+	s.Spec.MaintenanceExclusions = append(s.Spec.MaintenanceExclusions, v1alpha1.MaintenanceExclusion{Period: p, UpgradeTypes: types})
 	return s
 }
 

@@ -36,7 +36,7 @@ func windows(name, zone string, periods ...v1alpha1.Period) v1alpha1.Maintenance
 func freeze(name, reason string, p v1alpha1.Period, types ...v1alpha1.UpgradeType) v1alpha1.MaintenanceSchedule {
 	s := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s.Spec.TimeZone = "Europe/Berlin"
-	s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p, Reason: reason, Upgrades: types}}
+	s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p, Comment: reason, UpgradeTypes: types}}
 	return s
 }
 

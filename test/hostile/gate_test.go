@@ -112,7 +112,7 @@ func followed(address, certificate string) (gate.Clients, v1alpha1.Gate) {
 		panic(err)
 	}
 	secrets := fake.NewClientset(secretOf("leader", "kubeconfig", string(text)))
-	return gate.Clients{Secrets: secrets.CoreV1()}, v1alpha1.Gate{Name: "leader", TimeoutSeconds: 60, Cluster: &v1alpha1.ClusterGate{KubeconfigSecret: "leader"}}
+	return gate.Clients{Secrets: secrets.CoreV1()}, v1alpha1.Gate{Name: "leader", TimeoutSeconds: 60, Cluster: &v1alpha1.ClusterGate{KubeconfigSecretRef: v1alpha1.SecretKeyReference{Name: "leader"}}}
 }
 
 // objectClients returns clients of an API server that has ConfigMaps only.
@@ -152,7 +152,7 @@ func TestHostileKubeconfig(t *testing.T) {
 				var group sync.WaitGroup
 				for range mostGates {
 					group.Go(func() {
-						clients.Ask(context.Background(), v1alpha1.Gate{Name: "g", TimeoutSeconds: 60, Cluster: &v1alpha1.ClusterGate{KubeconfigSecret: "leader"}})
+						clients.Ask(context.Background(), v1alpha1.Gate{Name: "g", TimeoutSeconds: 60, Cluster: &v1alpha1.ClusterGate{KubeconfigSecretRef: v1alpha1.SecretKeyReference{Name: "leader"}}})
 					})
 				}
 				group.Wait()

@@ -10,7 +10,7 @@ func TestWritersOfNodeUpgrade(t *testing.T) {
 		return try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: patch}
 	}
 	spec := change(`{"spec":{"version":"v1.34.4"}}`)
-	abandoned := change(`{"abandoned":{"reason":"its disk died"}}`)
+	abandoned := change(`{"abandoned":{"comment":"its disk died"}}`)
 	metadata := []try{
 		change(`{"metadata":{"labels":{"x":"y"}}}`),
 		change(`{"metadata":{"annotations":{"x":"y"}}}`),

@@ -22,10 +22,10 @@ func TestRequestedByIsTheUser(t *testing.T) {
 		return try{do: "POST", at: ours + "/maintenanceschedules",
 			with: `{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"MaintenanceSchedule","metadata":{"name":"new","annotations":{"kubectl-upgrade.dev/requested-by":"` + name + `"}},"spec":{}}`}
 	}
-	kubectl(t, config, "", "patch", "nodeupgrade", "worker-2", "--type=merge", "-p", `{"abandoned":{"reason":"stolen","by":"bob"}}`)
+	kubectl(t, config, "", "patch", "nodeupgrade", "worker-2", "--type=merge", "-p", `{"abandoned":{"comment":"stolen","by":"bob"}}`)
 	defer kubectl(t, config, "", "patch", "nodeupgrade", "worker-2", "--type=merge", "-p", `{"abandoned":null}`)
 	abandon := func(by string) try {
-		return try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: `{"abandoned":{"reason":"its disk died"` + by + `}}`}
+		return try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: `{"abandoned":{"comment":"its disk died"` + by + `}}`}
 	}
 	change := func(at, annotation string) try {
 		return try{do: "PATCH", at: ours + at, with: `{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-by":` + annotation + `}}}`}
@@ -72,7 +72,7 @@ func TestRequestedByIsTheUser(t *testing.T) {
 		{"abandoned without a name", editor, abandon(""), allowed},
 		{"abandoned", editor, abandon(`,"by":"` + me + `"`), allowed},
 		{"abandoned as another", editor, abandon(`,"by":"` + another + `"`), byPolicy},
-		{"another's reason changed, by who may impersonate", as(t, config, "backup", "backup", "backups"), try{do: "PATCH", at: ours + "/nodeupgrades/worker-2", with: `{"abandoned":{"reason":"found"}}`}, byPolicy},
+		{"another's reason changed, by who may impersonate", as(t, config, "backup", "backup", "backups"), try{do: "PATCH", at: ours + "/nodeupgrades/worker-2", with: `{"abandoned":{"comment":"found"}}`}, byPolicy},
 		{"an abandonment withdrawn", editor, try{do: "PATCH", at: ours + "/nodeupgrades/worker-2", with: `{"abandoned":null}`}, allowed},
 		{"an abandonment restored", as(t, config, "backup", "backup", "backups"), abandon(`,"by":"` + another + `"`), allowed},
 		{"a restore", as(t, config, "backup", "backup", "backups"), upgrade(`"kubectl-upgrade.dev/requested-by":"` + another + `","kubectl-upgrade.dev/created-by":"coordinator"`), allowed},
@@ -89,9 +89,12 @@ func TestRequestedByIsTheUser(t *testing.T) {
 // decided.
 func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 	config := install(t)
-	editor := person(t, config, "kubectl-upgrade-edit")
+	const me = "decider"
+	editor := as(t, config, me, me)
+	kubectl(t, config, "", "create", "clusterrolebinding", me+"-edits", "--clusterrole=kubectl-upgrade-edit", "--user="+me)
+	kubectl(t, config, "", "create", "clusterrole", me, "--verb=approve,ignore-checks,ignore-windows", "--resource=clusterupgrades.kubectl-upgrade.dev")
+	kubectl(t, config, "", "create", "clusterrolebinding", me, "--clusterrole="+me, "--user="+me)
 	kubectl(t, config, "", "create", "clusterrolebinding", "restores", "--clusterrole=cluster-admin", "--group=restores")
-	const me = "a-person-with-kubectl-upgrade-edit"
 	decided := func(patch string) try {
 		return try{do: "PATCH", at: ours + "/clusterupgrades/decided", with: patch}
 	}
@@ -102,7 +105,7 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 	made := func(fields string) try {
 		return try{do: "POST", at: ours + "/clusterupgrades", with: object("ClusterUpgrade", `,"spec":{"version":"v1.34.4",`+fields+`}`)}
 	}
-	const kept = `{"id":"pdb-blocks","reason":"one replica","by":"bob"}`
+	const kept = `{"id":"pdb-blocks","comment":"one replica","by":"bob"}`
 	for _, row := range []struct {
 		what string
 		by   *identity
@@ -119,12 +122,12 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 		{"the approver's name taken away", editor, spec(`"approved":{"by":null}`), byPolicy},
 		{"an approval withdrawn", editor, spec(`"approved":null`), allowed},
 
-		{"a check ignored without a name", editor, made(`"ignoreChecks":[{"id":"a"}]`), allowed},
-		{"a check ignored", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","by":"` + me + `"}]`), allowed},
-		{"a check ignored as another", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","by":"alice"}]`), byPolicy},
-		{"a check ignored as the one who ignored another", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","by":"bob"}]`), byPolicy},
-		{"another's reason changed", editor, spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"x","by":"bob"}]`), byPolicy},
-		{"another's name taken away", editor, spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"one replica"}]`), byPolicy},
+		{"a check ignored without a name", editor, made(`"ignoreChecks":[{"id":"a","comment":"c"}]`), allowed},
+		{"a check ignored", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","comment":"c","by":"` + me + `"}]`), allowed},
+		{"a check ignored as another", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","comment":"c","by":"alice"}]`), byPolicy},
+		{"a check ignored as the one who ignored another", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","comment":"c","by":"bob"}]`), byPolicy},
+		{"another's reason changed", editor, spec(`"ignoreChecks":[{"id":"pdb-blocks","comment":"x","by":"bob"}]`), byPolicy},
+		{"another's name taken away", editor, spec(`"ignoreChecks":[{"id":"pdb-blocks","comment":"one replica"}]`), byPolicy},
 		{"another's check no longer ignored", editor, spec(`"ignoreChecks":[]`), allowed},
 
 		{"a change without a name", editor, spec(`"suspend":true`), allowed},
@@ -137,12 +140,60 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 		{"a change that removes the last one's name", editor, changed("null", "null", `"suspend":true`), allowed},
 
 		{"a group approved under another's name, by an administrator", administrator(t, config), spec(`"approved":{"groups":["db"]}`), byPolicy},
-		{"another's reason changed, by an administrator", administrator(t, config), spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"x","by":"bob"}]`), byPolicy},
+		{"another's reason changed, by an administrator", administrator(t, config), spec(`"ignoreChecks":[{"id":"pdb-blocks","comment":"x","by":"bob"}]`), byPolicy},
 		{"the approver's name replaced, by an administrator", administrator(t, config), spec(`"approved":{"groups":["db"],"by":"carol"}`), allowed},
-		{"another's name replaced, by an administrator", administrator(t, config), spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"x","by":"carol"}]`), allowed},
+		{"another's name replaced, by an administrator", administrator(t, config), spec(`"ignoreChecks":[{"id":"pdb-blocks","comment":"x","by":"carol"}]`), allowed},
 		{"nothing approved", editor, made(`"approved":{"upgrade":false}`), allowed},
-		{"a restore", as(t, config, "backup", "backup", "restores"), made(`"approved":{"upgrade":true,"by":"alice"},"ignoreChecks":[{"id":"a","by":"bob"}]`), allowed},
+		{"a restore", as(t, config, "backup", "backup", "restores"), made(`"approved":{"upgrade":true,"by":"alice"},"ignoreChecks":[{"id":"a","comment":"c","by":"bob"}]`), allowed},
 		{"a status", coordinator(t, config), try{do: "PATCH", at: ours + "/clusterupgrades/decided/status", with: `{"status":{"progress":"1/2"}}`}, allowed},
+	} {
+		if got := row.by.try(t, row.try); got.answer != row.want {
+			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)
+		}
+	}
+}
+
+// TestDecisionsNeedVerbs checks that an editor requests upgrades, and that others approve them, or have checks and
+// windows ignored.
+func TestDecisionsNeedVerbs(t *testing.T) {
+	config := install(t)
+	editor, approver, admin := person(t, config, "kubectl-upgrade-edit"), person(t, config, "kubectl-upgrade-approve"), administrator(t, config)
+	made := func(fields string) try {
+		return try{do: "POST", at: ours + "/clusterupgrades", with: object("ClusterUpgrade", `,"spec":{"version":"v1.34.4",`+fields+`}`)}
+	}
+	changed := func(fields string) try {
+		return try{do: "PATCH", at: ours + "/clusterupgrades/required", with: `{"spec":{` + fields + `}}`}
+	}
+	const groups = `"groups":[{"name":"db","nodeSelector":{},"approval":"Required"}]`
+	kubectl(t, config, `{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"ClusterUpgrade","metadata":{"name":"required"},"spec":{"version":"v1.34.4",`+
+		`"approved":{"groups":["web"]},"ignoreChecks":[{"id":"a","comment":"c"}],"strategy":{"approval":"Required",`+groups+`}}}`, "apply", "--server-side", "-f", "-")
+	for _, row := range []struct {
+		what string
+		by   *identity
+		try
+		want string
+	}{
+		{"an upgrade that is approved already", editor, made(`"approved":{"upgrade":true}`), byPolicy},
+		{"one of which a group is approved already", editor, made(`"approved":{"groups":["db"]}`), byPolicy},
+		{"an approval by an editor", editor, changed(`"approved":{"upgrade":true,"groups":["web"]}`), byPolicy},
+		{"a group approved by an editor", editor, changed(`"approved":{"groups":["web","db"]}`), byPolicy},
+		{"no approval required any more", editor, changed(`"strategy":{"approval":"NotRequired",` + groups + `}`), byPolicy},
+		{"an approval that is left out", editor, changed(`"strategy":{"approval":null,` + groups + `}`), byPolicy},
+		{"a group that needs none any more", editor, changed(`"strategy":{"approval":"Required","groups":[]}`), byPolicy},
+		{"a check ignored", editor, changed(`"ignoreChecks":[{"id":"a","comment":"c"},{"id":"b","comment":"c"}]`), byPolicy},
+		{"a check ignored from the start", editor, made(`"ignoreChecks":[{"id":"b","comment":"c"}]`), byPolicy},
+		{"windows ignored", editor, changed(`"ignoreWindows":true`), byPolicy},
+		{"windows ignored from the start", editor, made(`"ignoreWindows":true`), byPolicy},
+		{"more approvals required", editor, made(`"strategy":{"approval":"Required",` + groups + `}`), allowed},
+		{"what is neither", editor, changed(`"suspend":true`), allowed},
+		{"an approval withdrawn", editor, changed(`"approved":null`), allowed},
+		{"a check no longer ignored", editor, changed(`"ignoreChecks":[]`), allowed},
+
+		{"an approval by an approver", approver, changed(`"approved":{"upgrade":true}`), allowed},
+		{"windows ignored by an approver", approver, changed(`"ignoreWindows":true`), byPolicy},
+		{"a check ignored by an approver", approver, changed(`"ignoreChecks":[{"id":"b","comment":"c"}]`), byPolicy},
+		{"an upgrade requested by an approver", approver, made(`"suspend":true`), noRight},
+		{"all by an administrator", admin, made(`"approved":{"upgrade":true},"ignoreWindows":true,"ignoreChecks":[{"id":"b","comment":"c"}]`), allowed},
 	} {
 		if got := row.by.try(t, row.try); got.answer != row.want {
 			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)
@@ -165,7 +216,7 @@ func TestGatesAreIgnoredByWhoMay(t *testing.T) {
 		return try{do: "PATCH", at: ours + "/clusterupgrades/decided", with: `{"spec":{` + fields + `}}`}
 	}
 	const group = `"strategy":{"groups":[{"name":"db","nodeSelector":{"matchLabels":{"pool":"db"}}%s}]}`
-	kubectl(t, config, "", "patch", "clusterupgrade", "decided", "--type=merge", "-p", `{"spec":{"ignoreGates":[{"name":"backup","reason":"known"}]}}`)
+	kubectl(t, config, "", "patch", "clusterupgrade", "decided", "--type=merge", "-p", `{"spec":{"ignoreGates":[{"name":"backup","comment":"known"}]}}`)
 	const (
 		db      = `{"name":"db","nodeSelector":{"matchLabels":{"pool":"db"}}}`
 		test    = `{"name":"test","nodeSelector":{"matchLabels":{"pool":"test"}},"gates":["backup"]}`
@@ -184,18 +235,18 @@ func TestGatesAreIgnoredByWhoMay(t *testing.T) {
 		try
 		want string
 	}{
-		{"a gate ignored by an editor", editor, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), byPolicy},
-		{"a gate ignored by an editor, later", editor, changed(`"ignoreGates":[{"name":"backup","reason":"known"},{"name":"alerts","reason":"noise"}]`), byPolicy},
-		{"another reason for an ignored gate", editor, changed(`"ignoreGates":[{"name":"backup","reason":"changed"}]`), byPolicy},
+		{"a gate ignored by an editor", editor, made(`"ignoreGates":[{"name":"alerts","comment":"noise"}]`), byPolicy},
+		{"a gate ignored by an editor, later", editor, changed(`"ignoreGates":[{"name":"backup","comment":"known"},{"name":"alerts","comment":"noise"}]`), byPolicy},
+		{"another reason for an ignored gate", editor, changed(`"ignoreGates":[{"name":"backup","comment":"changed"}]`), byPolicy},
 		{"gates of a group", editor, made(fmt.Sprintf(group, `,"gates":[]`)), byPolicy},
 		{"a group that asks all gates", editor, made(fmt.Sprintf(group, "")), allowed},
 		{"what was ignored already", editor, changed(`"suspend":true`), allowed},
 		{"an ignored gate taken back", editor, changed(`"ignoreGates":[]`), allowed},
-		{"a gate ignored by who may", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise","by":"carol"}]`), allowed},
-		{"a gate ignored by who may, without a name", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), allowed},
-		{"a gate ignored in another's name", carol, made(`"ignoreGates":[{"name":"alerts","reason":"noise","by":"alice"}]`), byPolicy},
+		{"a gate ignored by who may", carol, made(`"ignoreGates":[{"name":"alerts","comment":"noise","by":"carol"}]`), allowed},
+		{"a gate ignored by who may, without a name", carol, made(`"ignoreGates":[{"name":"alerts","comment":"noise"}]`), allowed},
+		{"a gate ignored in another's name", carol, made(`"ignoreGates":[{"name":"alerts","comment":"noise","by":"alice"}]`), byPolicy},
 		{"gates of a group, by who may", carol, made(fmt.Sprintf(group, `,"gates":["alerts"]`)), allowed},
-		{"a gate ignored by an administrator", admin, made(`"ignoreGates":[{"name":"alerts","reason":"noise"}]`), allowed},
+		{"a gate ignored by an administrator", admin, made(`"ignoreGates":[{"name":"alerts","comment":"noise"}]`), allowed},
 		{"another pace of a group without gates", editor, groups(db, test, fmt.Sprintf(rest, `,"maxUnavailable":2`)), allowed},
 		{"a group without gates before the one that asks all", editor, groups(plain, db, test), byPolicy},
 		{"a group with fewer gates before one with more", editor, groups(db, plain, test), byPolicy},

@@ -29,7 +29,7 @@ func TestRightsOfIdentities(t *testing.T) {
 	admin := administrator(t, config)
 	identities := []*identity{
 		agent(t, config), kubelet(t, config, "worker-1"), coordinator(t, config),
-		person(t, config, "kubectl-upgrade-view"), person(t, config, "kubectl-upgrade-edit"),
+		person(t, config, "kubectl-upgrade-view"), person(t, config, "kubectl-upgrade-edit"), person(t, config, "kubectl-upgrade-approve"),
 		kubernetesEditor(t, config),
 	}
 	refused := map[string]int{}

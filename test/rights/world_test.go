@@ -135,7 +135,7 @@ spec: {version: v1.34.4}
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: decided, annotations: {kubectl-upgrade.dev/changed-by: bob, kubectl-upgrade.dev/changed-generation: "1"}}
-spec: {version: v1.34.4, approved: {upgrade: true, by: bob}, ignoreChecks: [{id: pdb-blocks, reason: one replica, by: bob}]}
+spec: {version: v1.34.4, approved: {upgrade: true, by: bob}, ignoreChecks: [{id: pdb-blocks, comment: one replica, by: bob}]}
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule

@@ -102,7 +102,7 @@ func chainScript(seed uint64, place int, leader history) script {
 func (s script) follower() bool { return s.Follows != nil && s.Follows.leader != nil }
 
 func newLeaderGate(f *follows) tree {
-	return tree{"name": leaderGate, "timeoutSeconds": 5.0, "cluster": tree{"kubeconfigSecret": leaderGate, "soakSeconds": f.soak.Seconds()}}
+	return tree{"name": leaderGate, "timeoutSeconds": 5.0, "cluster": tree{"kubeconfigSecretRef": tree{"name": leaderGate}, "soakSeconds": f.soak.Seconds()}}
 }
 
 // TestChains runs CHAINS chains, from CHAIN on. No node begins with a version before the leader has run it

@@ -138,7 +138,7 @@ type checked struct {
 func (w *world) check(by *coordinatorProgram, f preflight.Facts) []v1alpha1.Finding {
 	found := w.findings
 	if f.Blocked != nil && !f.Upgrade.Spec.Ignores(preflight.VersionBlocked) {
-		found = append(slices.Clone(found), v1alpha1.Finding{ID: preflight.VersionBlocked, Level: v1alpha1.LevelBlock, Message: f.Blocked.Reason})
+		found = append(slices.Clone(found), v1alpha1.Finding{ID: preflight.VersionBlocked, Level: v1alpha1.LevelBlock, Message: f.Blocked.Comment})
 	}
 	w.checks = append(w.checks, checked{w.now(), by, len(found) > 0})
 	return found

@@ -72,7 +72,7 @@ func (w *world) injectGate(f fault) {
 	case "ignore gate":
 		for _, u := range w.upgrades() {
 			w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) {
-				child(t, "spec")["ignoreGates"] = []any{tree{"name": f.Who, "reason": "simulated"}}
+				child(t, "spec")["ignoreGates"] = []any{tree{"name": f.Who, "comment": "simulated"}}
 			})
 		}
 	}

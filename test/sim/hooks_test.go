@@ -38,13 +38,13 @@ func newHooked() hooked {
 // newHooks returns the hooks of the UpgradePolicy. Those whose bit says so hold no other node after they have failed.
 func (s script) newHooks() []any {
 	one := func(i int, name string, when v1alpha1.HookPoint) tree {
-		onFailure := v1alpha1.HookHold
+		policy := v1alpha1.HookHold
 		if s.HooksContinue>>i&1 == 1 {
-			onFailure = v1alpha1.HookContinue
+			policy = v1alpha1.HookContinue
 		}
-		return tree{"name": name, "when": string(when), "cronJob": "any", "timeoutSeconds": hookTimeout.Seconds(), "onFailure": string(onFailure)}
+		return tree{"name": name, "when": string(when), "cronJobName": "any", "timeoutSeconds": hookTimeout.Seconds(), "failurePolicy": string(policy)}
 	}
-	ofNodes := []any{one(1, setHook, v1alpha1.BeforeNode), one(2, collectHook, v1alpha1.OnFailure), one(3, clearHook, v1alpha1.AfterNode)}
+	ofNodes := []any{one(1, setHook, v1alpha1.BeforeNode), one(2, collectHook, v1alpha1.NodeFailed), one(3, clearHook, v1alpha1.AfterNode)}
 	if s.NodeHooks {
 		return ofNodes
 	}

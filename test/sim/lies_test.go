@@ -46,7 +46,7 @@ var lies = []struct {
 	{"retry.failures", oneOf(0.0, 2.0, 1e6)},
 	{"retry.time", lieTime},
 	{"reboot.required", oneOf(true, nil)},
-	{"reboot.reason", oneOf("it has to", strings.Repeat("ü", 2000))},
+	{"reboot.message", oneOf("it has to", strings.Repeat("ü", 2000))},
 	{"reboot.fromBootID", oneOf("another", nil)},
 	{"reboot.fromSoftReboots", oneOf(0.0, 9.0)},
 	{"method", oneOf("Reboot", "SoftReboot", "Restart", nil)},

@@ -87,7 +87,7 @@ func (w *world) retriedGoesOn() *v1alpha1.ClusterUpgrade {
 			continue
 		}
 		for _, other := range w.upgrades() {
-			if other.Spec.RetryOf == u.Name && other.Status.Outcome == "" {
+			if other.Spec.Retries(u) && other.Status.Outcome == "" {
 				return u
 			}
 		}

@@ -40,7 +40,7 @@ func (w *world) injectNode(n *node, f fault) {
 	case "clock", "image vanishes", "kubeadm record lost", "joined later", "os update":
 		w.injectHost(n, f)
 	case "abandon":
-		w.edit(key{Resource: "nodeupgrades", Name: n.name}, func(t tree) { t["abandoned"] = tree{"reason": "it hangs"} })
+		w.edit(key{Resource: "nodeupgrades", Name: n.name}, func(t tree) { t["abandoned"] = tree{"comment": "it hangs"} })
 	case "go back":
 		w.goBack(n, f)
 	case "recordon":

@@ -56,9 +56,9 @@ func (w *world) injectRequest(f fault) {
 		for _, u := range w.upgrades() {
 			if u.Status.Outcome == "" && w.anyStopped() {
 				spec := w.upgradeSpec(u.Spec.Version)
-				spec["retryOf"] = u.Name
+				spec["retryOf"] = tree{"name": u.Name, "uid": string(u.UID)}
 				if u.Spec.Type == v1alpha1.TypeRollback {
-					spec["type"], spec["reason"] = string(u.Spec.Type), u.Spec.Reason
+					spec["type"], spec["comment"] = string(u.Spec.Type), u.Spec.Comment
 					delete(child(spec, "strategy"), "method")
 				}
 				w.request(u.Name+"-again", spec)

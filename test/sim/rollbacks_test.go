@@ -41,7 +41,7 @@ func (w *world) takeBack(f fault) {
 		to = w.script.To
 	}
 	spec := w.upgradeSpec(to)
-	spec["type"], spec["reason"] = string(v1alpha1.TypeRollback), "it is bad"
+	spec["type"], spec["comment"] = string(v1alpha1.TypeRollback), "it is bad"
 	delete(child(spec, "strategy"), "method")
 	name := "back"
 	if n := w.node(f.Who); n != nil {

@@ -46,7 +46,7 @@ func example() *world {
 	w.upgrade.Spec.Strategy = v1alpha1.Strategy{MaxUnavailable: ptr.To(intstr.FromInt32(2)), Groups: []v1alpha1.NodeGroup{
 		group("canary"), group("web"), group("db"),
 	}}
-	w.upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "pdb-blocks", Reason: "one replica; agreed with the web team in CHG-2041", By: "ben@example.com"}}
+	w.upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "pdb-blocks", Comment: "one replica; agreed with the web team in CHG-2041", By: "ben@example.com"}}
 	w.upgrade.Status.Findings = []v1alpha1.Finding{
 		{ID: "pdb-blocks", Level: v1alpha1.LevelBlock, Ignored: true, Object: v1alpha1.ObjectReference{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "cart"},
 			Message: "PodDisruptionBudget shop/cart allows no eviction now: 1 of 1 pods must stay.", Advice: "Add a replica, or allow one pod to be unavailable."},
@@ -106,7 +106,7 @@ func schedules() []v1alpha1.MaintenanceSchedule {
 	}
 	freeze := schedule("payroll", "")
 	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{
-		Period: period("november", berlin(13, 22, 0), berlin(14, 2, 0), ""), Reason: "payroll run, OPS-4711",
+		Period: period("november", berlin(13, 22, 0), berlin(14, 2, 0), ""), Comment: "payroll run, OPS-4711",
 	}}
 	return []v1alpha1.MaintenanceSchedule{
 		schedule("weekend", "NotIn", period("saturday", berlin(7, 1, 0), berlin(7, 5, 0), "FREQ=WEEKLY;BYDAY=SA")),

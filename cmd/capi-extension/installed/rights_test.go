@@ -116,7 +116,7 @@ func TestWorkloadRights(t *testing.T) {
 		}, false},
 		{"ask for reboots", func() error { return asked.Create(t.Context(), upgrade("new", "type: Reboot", made), client.DryRunAll) }, false},
 		{"take a version back", func() error {
-			return asked.Create(t.Context(), upgrade("new", "{type: Rollback, version: v1.34.4, reason: r}", made), client.DryRunAll)
+			return asked.Create(t.Context(), upgrade("new", "{type: Rollback, version: v1.34.4, comment: r}", made), client.DryRunAll)
 		}, false},
 		{"ignore windows", func() error {
 			return asked.Create(t.Context(), upgrade("new", "{version: v1.34.4, ignoreWindows: true}", made), client.DryRunAll)

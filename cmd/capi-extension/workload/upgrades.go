@@ -128,8 +128,8 @@ func Ours(upgrades []v1alpha1.ClusterUpgrade, u *v1alpha1.ClusterUpgrade) bool {
 		if u.Labels[Label] == LabelValue {
 			return true
 		}
-		i := slices.IndexFunc(upgrades, func(other v1alpha1.ClusterUpgrade) bool { return other.Name == u.Spec.RetryOf })
-		if u.Spec.RetryOf == "" || i < 0 {
+		i := slices.IndexFunc(upgrades, func(other v1alpha1.ClusterUpgrade) bool { return u.Spec.Retries(&other) })
+		if i < 0 {
 			return false
 		}
 		u = &upgrades[i]
@@ -154,7 +154,7 @@ func (c Cluster) Ensure(ctx context.Context, to version.Version) (*v1alpha1.Clus
 	}
 	u := &v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(upgrades, "capi-"+to.Name()), Labels: map[string]string{Label: LabelValue}},
-		Spec:       v1alpha1.ClusterUpgradeSpec{Version: to.String(), Reason: "Cluster API upgrades " + c.Name.String()},
+		Spec:       v1alpha1.ClusterUpgradeSpec{Version: to.String(), Comment: "Cluster API upgrades " + c.Name.String()},
 	}
 	switch err := c.Client.Create(ctx, u); {
 	case apierrors.IsAlreadyExists(err): // the other replica was asked, too

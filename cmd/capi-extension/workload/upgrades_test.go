@@ -33,7 +33,7 @@ func persons(u *v1alpha1.ClusterUpgrade)  { u.Labels = nil }
 func rollback(u *v1alpha1.ClusterUpgrade) { u.Spec.Type = v1alpha1.TypeRollback }
 func toOther(u *v1alpha1.ClusterUpgrade)  { u.Spec.Version = "v1.34.5" }
 func retries(name string) func(*v1alpha1.ClusterUpgrade) {
-	return func(u *v1alpha1.ClusterUpgrade) { u.Spec.RetryOf = name }
+	return func(u *v1alpha1.ClusterUpgrade) { u.Spec.RetryOf = &v1alpha1.RetriedUpgrade{Name: name} }
 }
 
 func TestFind(t *testing.T) {

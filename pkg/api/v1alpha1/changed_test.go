@@ -10,7 +10,7 @@ import (
 
 func TestChangesOfSpec(t *testing.T) {
 	const patch, reboot = "spec: {type: Patch, version: v1.34.4}", "spec: {type: Reboot}"
-	const some = "spec: {version: v1.34.4, retryOf: a, nodeSelector: {matchLabels: {pool: gpu}}}"
+	const some = "spec: {version: v1.34.4, retryOf: {name: a}, nodeSelector: {matchLabels: {pool: gpu}}}"
 	const fixed = "cannot be changed; create another ClusterUpgrade"
 	rows := []struct{ name, was, change, field, words string }{
 		{"another version", patch, `{"spec":{"version":"v1.34.5"}}`, "spec.version", "cannot be changed, as its images are fixed"},
@@ -23,14 +23,14 @@ func TestChangesOfSpec(t *testing.T) {
 		{"more nodes", some, `{"spec":{"nodeSelector":{"matchLabels":null}}}`, "spec.nodeSelector", fixed},
 		{"every node", some, `{"spec":{"nodeSelector":null}}`, "spec.nodeSelector", fixed},
 		{"some nodes", patch, `{"spec":{"nodeSelector":{"matchLabels":{"pool":"db"}}}}`, "spec.nodeSelector", fixed},
-		{"a retry of another", some, `{"spec":{"retryOf":"b"}}`, "spec.retryOf", fixed},
+		{"a retry of another", some, `{"spec":{"retryOf":{"name":"b"}}}`, "spec.retryOf", fixed},
 		{"a retry of none", some, `{"spec":{"retryOf":null}}`, "spec.retryOf", fixed},
-		{"a retry of late", patch, `{"spec":{"retryOf":"b"}}`, "spec.retryOf", fixed},
+		{"a retry of late", patch, `{"spec":{"retryOf":{"name":"b"}}}`, "spec.retryOf", fixed},
 		{"suspend", patch, `{"spec":{"suspend":true}}`, "", ""},
 		{"the strategy", patch, `{"spec":{"strategy":{"maxUnavailable":"20%"}}}`, "", ""},
 		{"the start", reboot, `{"spec":{"startTime":"2026-12-24T18:00:00Z"}}`, "", ""},
 		{"windows", patch, `{"spec":{"ignoreWindows":true}}`, "", ""},
-		{"checks", patch, `{"spec":{"ignoreChecks":[{"id":"etcd-single"}]}}`, "", ""},
+		{"checks", patch, `{"spec":{"ignoreChecks":[{"id":"etcd-single","comment":"a"}]}}`, "", ""},
 		{"an approval", some, `{"spec":{"approved":{"upgrade":true,"groups":["a"]}}}`, "", ""},
 		{"labels", some, `{"metadata":{"labels":{"a":"b"}}}`, "", ""},
 	}

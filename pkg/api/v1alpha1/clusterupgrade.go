@@ -12,8 +12,10 @@ import (
 // an ended upgrade.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=kucu,categories=upgrade
+// +kubebuilder:resource:scope=Cluster,shortName=kucu,categories=kubeupgrade
 // +kubebuilder:subresource:status
+// +kubebuilder:selectablefield:JSONPath=`.spec.version`
+// +kubebuilder:selectablefield:JSONPath=`.status.outcome`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.status.type`
 // +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.status.fromVersion`
 // +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.version`
@@ -40,7 +42,7 @@ type ClusterUpgrade struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type == 'Reboot')",message="is needed, such as v1.34.4, unless type is Reboot",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || self.type != 'Reboot'",message="must be absent where type is Reboot",fieldPath=".version"
-// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Rollback' || (has(self.reason) && self.reason.trim().size() > 0)",message="is needed where type is Rollback",fieldPath=".reason"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Rollback' || (has(self.comment) && self.comment.trim().size() > 0)",message="is needed where type is Rollback",fieldPath=".comment"
 // +kubebuilder:validation:XValidation:rule="has(self.version) == has(oldSelf.version) && (!has(self.version) || self.version == oldSelf.version)",message="cannot be changed, as its images are fixed at the trigger; create another ClusterUpgrade",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".type"
 // +kubebuilder:validation:XValidation:rule="has(self.nodeSelector) == has(oldSelf.nodeSelector) && (!has(self.nodeSelector) || self.nodeSelector == oldSelf.nodeSelector)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".nodeSelector"
@@ -55,10 +57,10 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
 
-	// Reason is why it was requested, for people who read the record.
+	// Comment is why it was requested, for people who read the record.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Comment string `json:"comment,omitempty"`
 
 	// Version of Kubernetes to reach, such as v1.34.4.
 	// +kubebuilder:validation:MaxLength=64
@@ -90,16 +92,18 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Approved is what a person has approved, if the strategy requires approval.
+	// Approved is what a person has approved, if the strategy requires approval. Approving needs the
+	// verb approve on clusterupgrades.
 	// +optional
 	Approved Approved `json:"approved,omitzero"`
 
 	// IgnoreWindows lets nodes begin outside maintenance windows. Exclusions always
-	// count.
+	// count. Setting it needs the verb ignore-windows on clusterupgrades.
 	// +optional
 	IgnoreWindows bool `json:"ignoreWindows,omitempty"`
 
-	// IgnoreChecks are the preflight checks whose findings must not block.
+	// IgnoreChecks are the preflight checks whose findings must not block. Adding one needs the verb
+	// ignore-checks on clusterupgrades.
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
@@ -114,16 +118,38 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	IgnoreGates []IgnoredGate `json:"ignoreGates,omitempty"`
 
-	// RetryOf is the name of a failed ClusterUpgrade that this one replaces: that one
-	// ends, and nodes that failed in it start again.
-	// +kubebuilder:validation:MaxLength=253
+	// RetryOf is a failed ClusterUpgrade that this one replaces: that one ends, and nodes that
+	// failed in it start again.
 	// +optional
-	RetryOf string `json:"retryOf,omitempty"`
+	RetryOf *RetriedUpgrade `json:"retryOf,omitempty"`
 
 	// Strategy is how nodes are upgraded. Fields that it leaves out are taken from the
 	// UpgradePolicy.
 	// +optional
 	Strategy Strategy `json:"strategy,omitzero"`
+}
+
+// RetriedUpgrade names the ClusterUpgrade that another one retries.
+type RetriedUpgrade struct {
+	// Name of the ClusterUpgrade.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// UID of the ClusterUpgrade. Absent, as in Git: whichever has the name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	UID string `json:"uid,omitempty"`
+}
+
+// Retry returns the reference with which another upgrade retries this one.
+func (u *ClusterUpgrade) Retry() *RetriedUpgrade {
+	return &RetriedUpgrade{Name: u.Name, UID: string(u.UID)}
+}
+
+// Retries reports whether the upgrade retries the other one.
+func (s ClusterUpgradeSpec) Retries(other *ClusterUpgrade) bool {
+	return s.RetryOf != nil && s.RetryOf.Name == other.Name && (s.RetryOf.UID == "" || s.RetryOf.UID == string(other.UID))
 }
 
 // RequestedNode is a node that Cluster API asks for.
@@ -167,10 +193,10 @@ type IgnoredCheck struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
-	// Reason is why it is ignored, for people who read the record.
+	// Comment is why it is ignored, for people who read the record.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +optional
-	Reason string `json:"reason,omitempty"`
+	Comment string `json:"comment"`
 	// By is the user who lets it be ignored, as the API server knows them. An admission
 	// policy rejects any other name. Absent: it came from elsewhere, such as Git.
 	// +kubebuilder:validation:MaxLength=256

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -71,6 +72,13 @@ func (d Drain) Or(other Drain) Drain {
 
 // Resolve returns the strategy of an upgrade: its own fields, then the policy's,
 // then the defaults. Every field of the result is set.
+// An approval that the policy requires stays required; groups that replace others with approvals need
+// the approval of the whole upgrade.
 func (u *ClusterUpgrade) Resolve(policy Strategy) Strategy {
-	return u.Spec.Strategy.Or(policy).Or(DefaultStrategy())
+	own := u.Spec.Strategy
+	approval := func(g NodeGroup) bool { return g.Approval == ApprovalRequired }
+	if policy.Approval == ApprovalRequired || own.Groups != nil && slices.ContainsFunc(policy.Groups, approval) {
+		own.Approval = ApprovalRequired
+	}
+	return own.Or(policy).Or(DefaultStrategy())
 }

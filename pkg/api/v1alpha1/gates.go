@@ -42,13 +42,10 @@ type Gate struct {
 // ClusterGate is open for a version once another cluster has run it on every managed node for a while,
 // and no node failed with it. A Reboot does not wait for it.
 type ClusterGate struct {
-	// KubeconfigSecret is the name of a Secret in the namespace kubectl-upgrade, whose key kubeconfig
-	// reads the UpgradePolicy and the coordinator's Lease of the other cluster. It has everything
-	// inline: a server, its certificate authority, and a token or a client certificate.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a Secret, whose key kubeconfig reads the other cluster"
-	KubeconfigSecret string `json:"kubeconfigSecret"`
+	// KubeconfigSecretRef is the key of a Secret with a kubeconfig that reads the UpgradePolicy and the
+	// coordinator's Lease of the other cluster. It has everything inline: a server, its certificate
+	// authority, and a token or a client certificate. The default of its key is kubeconfig.
+	KubeconfigSecretRef SecretKeyReference `json:"kubeconfigSecretRef"`
 	// SoakSeconds is how long the other cluster has to have run the version.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
@@ -78,8 +75,8 @@ func (g *Gate) IsAt(points ...GatePoint) bool {
 // PrometheusGate asks a Prometheus, or what has its API. The gate is closed while the answer has a
 // NaN or comes with warnings: an answer may be incomplete then.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecret) || self.url.startsWith('https://')",message="a token is sent over https only",fieldPath=".tokenSecret"
-// +kubebuilder:validation:XValidation:rule="!has(self.caSecret) || self.url.startsWith('https://')",message="only an https address has a certificate",fieldPath=".caSecret"
+// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretRef) || self.url.startsWith('https://')",message="a token is sent over https only",fieldPath=".tokenSecretRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.caSecretRef) || self.url.startsWith('https://')",message="only an https address has a certificate",fieldPath=".caSecretRef"
 type PrometheusGate struct {
 	// URL of its API, without /api/v1, such as http://prometheus.monitoring.svc:9090.
 	// +kubebuilder:validation:MaxLength=2048
@@ -93,18 +90,14 @@ type PrometheusGate struct {
 	// Expect is Empty if the gate is open while the query returns nothing, and NotEmpty if it
 	// is open while the query returns something.
 	Expect Expectation `json:"expect"`
-	// CASecret is the name of a Secret in the namespace kubectl-upgrade whose key ca.crt has the
-	// authorities that may sign the server's certificate. Absent: those of the coordinator's image.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	// CASecretRef is the key of a Secret with the authorities that may sign the server's certificate.
+	// The default of its key is ca.crt. Absent: those of the coordinator's image.
 	// +optional
-	CASecret string `json:"caSecret,omitempty"`
-	// TokenSecret is the name of a Secret in the namespace kubectl-upgrade whose key token is sent
-	// as a bearer token.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	CASecretRef *SecretKeyReference `json:"caSecretRef,omitempty"`
+	// TokenSecretRef is the key of a Secret whose value is sent as a bearer token. The default of its
+	// key is token.
 	// +optional
-	TokenSecret string `json:"tokenSecret,omitempty"`
+	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
 }
 
 // Expectation is what the result of a query has to be.
@@ -160,10 +153,10 @@ type IgnoredGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// Reason is why it is ignored, for people who read the record.
+	// Comment is why it is ignored, for people who read the record.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Reason string `json:"reason"`
+	Comment string `json:"comment"`
 	// By is the user who lets it be ignored, as the API server knows them. An admission
 	// policy rejects any other name. Absent: it came from elsewhere, such as Git.
 	// +kubebuilder:validation:MaxLength=256

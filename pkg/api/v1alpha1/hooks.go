@@ -22,11 +22,11 @@ type Hook struct {
 	Name string `json:"name"`
 	// When it runs.
 	When HookPoint `json:"when"`
-	// CronJob is the name of the CronJob.
+	// CronJobName is the name of the CronJob.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a CronJob in the namespace kubectl-upgrade-hooks"
-	CronJob string `json:"cronJob"`
+	CronJobName string `json:"cronJobName"`
 	// NodeSelector selects the nodes around which it runs. Absent: every node.
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
@@ -36,14 +36,14 @@ type Hook struct {
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// OnFailure says whether other nodes may begin after the hook has failed.
+	// FailurePolicy says whether other nodes may begin after the hook has failed.
 	// +kubebuilder:default=Hold
 	// +optional
-	OnFailure HookFailure `json:"onFailure,omitempty"`
+	FailurePolicy HookFailure `json:"failurePolicy,omitempty"`
 }
 
 // HookPoint is when a hook runs.
-// +kubebuilder:validation:Enum=BeforeUpgrade;BeforeNode;AfterNode;AfterUpgrade;OnFailure
+// +kubebuilder:validation:Enum=BeforeUpgrade;BeforeNode;AfterNode;AfterUpgrade;NodeFailed
 type HookPoint string
 
 // The points. Once the hooks before a node, or before the upgrade, have begun, those after it run in
@@ -53,7 +53,7 @@ const (
 	BeforeNode    HookPoint = "BeforeNode"    // before a node is released
 	AfterNode     HookPoint = "AfterNode"     // when the node is back in service, or will not be
 	AfterUpgrade  HookPoint = "AfterUpgrade"  // when the upgrade has ended
-	OnFailure     HookPoint = "OnFailure"     // when a node has failed, before AfterNode
+	NodeFailed    HookPoint = "NodeFailed"    // when a node has failed, before AfterNode
 )
 
 // OfUpgrade reports whether the hooks of this point run around the whole upgrade.
@@ -148,9 +148,9 @@ type HookRun struct {
 	Name string `json:"name"`
 	// When it runs.
 	When HookPoint `json:"when"`
-	// CronJob that its Job is made from.
+	// CronJobName is that of the CronJob that its Job is made from.
 	// +kubebuilder:validation:MaxLength=52
-	CronJob string `json:"cronJob"`
+	CronJobName string `json:"cronJobName"`
 	// TimeoutSeconds is how long the Job may take.
 	TimeoutSeconds int32 `json:"timeoutSeconds"`
 	// State of the hook.

@@ -17,9 +17,9 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	for path, want := range map[string][]string{
-		"maintenanceschedule.spec":                                {"IANA name of the zone", "maintenanceExclusions", "nothing may begin"},
-		"maintenanceschedule.spec.maintenanceWindows":             {"-required-", "RFC 5545 RRULE such as FREQ=WEEKLY"},
-		"maintenanceschedule.spec.maintenanceExclusions.upgrades": {"kinds of upgrade that are excluded"},
+		"maintenanceschedule.spec":                                    {"IANA name of the zone", "maintenanceExclusions", "nothing may begin"},
+		"maintenanceschedule.spec.maintenanceWindows":                 {"-required-", "RFC 5545 RRULE such as FREQ=WEEKLY"},
+		"maintenanceschedule.spec.maintenanceExclusions.upgradeTypes": {"types of upgrade that are excluded"},
 		"upgradepolicy":                                    {"There is one, named cluster", "what runs as root on every node"},
 		"upgradepolicy.spec.automatic":                     {"enum: Patch, Minor, Reboot", "must have seen each image of a"},
 		"upgradepolicy.spec.source":                        {"SHA256SUMS", "gpg --export --armor"},
@@ -134,7 +134,7 @@ func TestShortNamesAreOurs(t *testing.T) {
 	}
 }
 
-// TestCategoryListsEachKind checks that `kubectl get upgrade` lists all our kinds.
+// TestCategoryListsEachKind checks that `kubectl get kubeupgrade` lists all our kinds.
 func TestCategoryListsEachKind(t *testing.T) {
 	client := server(t)
 	for kind, text := range map[string]string{
@@ -145,11 +145,35 @@ func TestCategoryListsEachKind(t *testing.T) {
 		create(t, client, u)
 		defer remove(t, client, u)
 	}
-	out, err := apitest.Kubectl(t, apitest.Start(t), "get", "upgrade", "-o", "name").CombinedOutput()
+	out, err := apitest.Kubectl(t, apitest.Start(t), "get", "kubeupgrade", "-o", "name").CombinedOutput()
 	for _, resource := range resources {
 		singular := strings.TrimSuffix(strings.Replace(resource.Resource, "ies", "ys", 1), "s")
 		if !strings.Contains(string(out), singular+"."+resource.Group+"/") {
-			t.Errorf("kubectl get upgrade does not list %s: %v\n%s", resource.Resource, err, out)
+			t.Errorf("kubectl get kubeupgrade does not list %s: %v\n%s", resource.Resource, err, out)
+		}
+	}
+}
+
+// TestFieldSelectors selects objects by their fields.
+func TestFieldSelectors(t *testing.T) {
+	client := server(t)
+	for name, text := range map[string]string{"patched": "spec: {version: v1.34.4}", "other": "spec: {version: v1.34.5}"} {
+		u := object(t, "ClusterUpgrade", named(name, text))
+		create(t, client, u)
+		defer remove(t, client, u)
+	}
+	node := object(t, "NodeUpgrade", named("selected", "{}"))
+	create(t, client, node)
+	defer remove(t, client, node)
+	for selector, want := range map[string]string{
+		"clusterupgrades spec.version=v1.34.4": "clusterupgrade.kubectl-upgrade.dev/patched\n", "clusterupgrades status.outcome=Failed": "",
+		"nodeupgrades status.step=Draining": "", "nodeupgrades spec.version!=v1.34.4": "nodeupgrade.kubectl-upgrade.dev/selected\n",
+		"upgraderecords outcome=Failed,version=v1.34.4": "",
+	} {
+		kind, fields, _ := strings.Cut(selector, " ")
+		out, err := apitest.Kubectl(t, apitest.Start(t), "get", kind, "-o", "name", "--field-selector", fields).Output()
+		if err != nil || string(out) != want {
+			t.Errorf("%s: got %q, %v, want %q", selector, out, err, want)
 		}
 	}
 }

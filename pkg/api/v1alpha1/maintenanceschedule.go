@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // exclusions is a freeze.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=kums,categories=upgrade
+// +kubebuilder:resource:scope=Cluster,shortName=kums,categories=kubeupgrade
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
@@ -70,17 +70,17 @@ type MaintenanceWindow struct {
 type MaintenanceExclusion struct {
 	Period `json:",inline"`
 
-	// Reason is shown with each node that waits because of this exclusion.
+	// Comment is shown with each node that waits because of this exclusion.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Comment string `json:"comment,omitempty"`
 
-	// Upgrades lists the kinds of upgrade that are excluded. Absent or empty:
-	// all.
+	// UpgradeTypes are the types of upgrade that are excluded. Absent: all, also those that
+	// later versions add.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	// +optional
-	Upgrades []UpgradeType `json:"upgrades,omitempty"`
+	UpgradeTypes []UpgradeType `json:"upgradeTypes,omitempty"`
 }
 
 // Period is a time span from startTime (in) to endTime (out) that may recur.

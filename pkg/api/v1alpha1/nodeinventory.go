@@ -10,7 +10,7 @@ import (
 // is named like the node, owned by it, and written when something in it changes.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,path=nodeinventories,singular=nodeinventory,shortName=kuinv,categories=upgrade
+// +kubebuilder:resource:scope=Cluster,path=nodeinventories,singular=nodeinventory,shortName=kuinv,categories=kubeupgrade
 // +kubebuilder:printcolumn:name="Installed",type=string,JSONPath=`.installed`
 // +kubebuilder:printcolumn:name="Gathered",type=date,JSONPath=`.gatheredTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

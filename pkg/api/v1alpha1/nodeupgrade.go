@@ -7,8 +7,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // node's agent writes the rest of status.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=kunu,categories=upgrade
+// +kubebuilder:resource:scope=Cluster,shortName=kunu,categories=kubeupgrade
 // +kubebuilder:subresource:status
+// +kubebuilder:selectablefield:JSONPath=`.spec.version`
+// +kubebuilder:selectablefield:JSONPath=`.status.step`
 // +kubebuilder:printcolumn:name="Kubelet",type=string,JSONPath=`.status.versions.kubelet`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.step`
@@ -146,10 +148,10 @@ type NodeUpgradeSpec struct {
 
 // Abandoned is a person's declaration that the node will not come back.
 type Abandoned struct {
-	// Reason, as the person wrote it.
+	// Comment is why, as the person wrote it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Reason string `json:"reason"`
+	Comment string `json:"comment"`
 	// Time of the declaration.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
@@ -160,12 +162,12 @@ type Abandoned struct {
 	By string `json:"by,omitempty"`
 }
 
-// String returns the reason and, if known, the user.
+// String returns the comment and, if known, the user.
 func (a Abandoned) String() string {
 	if a.By == "" {
-		return a.Reason
+		return a.Comment
 	}
-	return a.Reason + " (" + a.By + ")"
+	return a.Comment + " (" + a.By + ")"
 }
 
 // NodeUpgradeList is a list of NodeUpgrades.

@@ -158,9 +158,9 @@ type NodeReboot struct {
 	// when the operating system asks for a reboot.
 	// +optional
 	Required bool `json:"required,omitempty"`
-	// Reason says why, in one sentence.
+	// Message says why, in one sentence.
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// FromBootID is the boot ID before the reboot. It is set before the reboot is
 	// requested.
 	// +optional

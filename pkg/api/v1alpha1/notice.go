@@ -27,13 +27,10 @@ type Notice struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
 	Name string `json:"name"`
-	// URLSecret is the name of a Secret in the namespace kubectl-upgrade, whose key url is the
-	// address as shoutrrr has it, such as slack://hook:TOKEN@webhook. The coordinator may
-	// read it once a Role says so.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a Secret, whose key url is the address"
-	URLSecret string `json:"urlSecret"`
+	// URLSecretRef is the key of a Secret with the address as shoutrrr has it, such as
+	// slack://hook:TOKEN@webhook. The coordinator may read it once a Role says so. The default of its
+	// key is url.
+	URLSecretRef SecretKeyReference `json:"urlSecretRef"`
 	// Events are what it is told. Absent: all.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

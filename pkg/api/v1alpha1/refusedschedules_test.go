@@ -87,13 +87,13 @@ func TestWrongSchedulesAreRefused(t *testing.T) {
 
 		{"an exclusion's end before its start", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-02T01:00:00Z"}]}`,
 			"spec.maintenanceExclusions[0].endTime", "must be later than startTime"},
-		{"an exclusion of an unknown kind", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgrades: [Major]}]}`,
-			"spec.maintenanceExclusions[0].upgrades[0]", "Patch"},
-		{"an exclusion of one kind twice", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgrades: [Patch, Patch]}]}`,
-			"spec.maintenanceExclusions[0].upgrades[1]", "Duplicate value"},
-		{"an exclusion with a novel as reason", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", reason: ` + strings.Repeat("a", 257) + `}]}`,
-			"spec.maintenanceExclusions[0].reason", "256"},
-		{"a reason on a window", window("reason: x"), `"` + at + `reason"`, "unknown field"},
+		{"an exclusion of an unknown kind", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgradeTypes: [Major]}]}`,
+			"spec.maintenanceExclusions[0].upgradeTypes[0]", "Patch"},
+		{"an exclusion of one kind twice", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgradeTypes: [Patch, Patch]}]}`,
+			"spec.maintenanceExclusions[0].upgradeTypes[1]", "Duplicate value"},
+		{"an exclusion with a novel as reason", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", comment: ` + strings.Repeat("a", 257) + `}]}`,
+			"spec.maintenanceExclusions[0].comment", "256"},
+		{"a reason on a window", window("comment: x"), `"` + at + `comment"`, "unknown field"},
 
 		{"automatic, which is the policy's", "spec: {automatic: [Patch]}", `"spec.automatic"`, "unknown field"},
 	})

@@ -78,8 +78,8 @@ func TestImagesMayChangeUntilTrigger(t *testing.T) {
 // TestRecordIsImmutable checks that no field of a record can be changed, except labels and
 // finalizers.
 func TestRecordIsImmutable(t *testing.T) {
-	full := record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, requestReason: r, createdBy: coordinator, requestedBy: alice, triggerTime: "2026-11-22T01:00:00Z",
-		etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, reason: it is off}],
+	full := record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, comment: r, createdBy: coordinator, requestedBy: alice, triggerTime: "2026-11-22T01:00:00Z",
+		etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, comment: it is off}],
 		digests: [{architecture: amd64, digest: "sha256:00"}], counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a, attempts: 1, steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z"}]}]`)
 	for name, text := range map[string]string{"with every field": full, "with none that may be absent": record("")} {
 		t.Run(name, func(t *testing.T) { neverChanged(t, text) })
@@ -94,8 +94,8 @@ func neverChanged(t *testing.T, text string) {
 	records := client.Resource(resources["UpgradeRecord"])
 	for field, value := range map[string]string{
 		"upgrade": `{"name":"other","uid":"2"}`, "type": `"Patch"`, "fromVersion": `"v1.33.0"`, "version": `"v1.36.0"`, "outcome": `"Succeeded"`,
-		"reason": `"Unhealthy"`, "message": `"other"`, "requestReason": `"other"`, "createdBy": `"me"`, "requestedBy": `"me"`, "triggerTime": `"2026-11-22T01:00:01Z"`, "completionTime": `"2026-11-22T02:00:01Z"`,
-		"ignoreChecks": `[{"id":"kured","reason":"it is on"}]`, "etcdSnapshot": `{"node":"cp2","path":"/x","digest":"sha256:00","creationTime":"2026-11-22T01:00:00Z"}`,
+		"reason": `"Unhealthy"`, "message": `"other"`, "comment": `"other"`, "createdBy": `"me"`, "requestedBy": `"me"`, "triggerTime": `"2026-11-22T01:00:01Z"`, "completionTime": `"2026-11-22T02:00:01Z"`,
+		"ignoreChecks": `[{"id":"kured","comment":"it is on"}]`, "etcdSnapshot": `{"node":"cp2","path":"/x","digest":"sha256:00","creationTime":"2026-11-22T01:00:00Z"}`,
 		"counts": `{"total":9,"done":0,"active":0,"waiting":0,"blocked":1,"unsupported":0}`, "piece": "2", "pieces": "2",
 		"digests": `[{"architecture":"amd64","digest":"sha256:11"}]`,
 		"nodes":   `[{"name":"a","attempts":2,"steps":[{"step":"Kubeadm","startTime":"2026-11-22T01:00:00.000000Z"}]}]`,

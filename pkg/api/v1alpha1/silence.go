@@ -8,8 +8,8 @@ import "strings"
 // node is at work: until it is done, has failed, or has taken twice the expected time and five
 // minutes, or an hour where none is known.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecret) || self.url.startsWith('https://')",message="a token is sent over https only",fieldPath=".tokenSecret"
-// +kubebuilder:validation:XValidation:rule="!has(self.caSecret) || self.url.startsWith('https://')",message="only an https address has a certificate",fieldPath=".caSecret"
+// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretRef) || self.url.startsWith('https://')",message="a token is sent over https only",fieldPath=".tokenSecretRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.caSecretRef) || self.url.startsWith('https://')",message="only an https address has a certificate",fieldPath=".caSecretRef"
 type Silence struct {
 	// Name of the silence, for messages.
 	// +kubebuilder:validation:MaxLength=63
@@ -27,18 +27,14 @@ type Silence struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.exists(m, m.value.contains('{node}'))",message="the value of one must have {node}, or the alerts of every node are silenced"
 	Matchers []SilenceMatcher `json:"matchers"`
-	// CASecret is the name of a Secret in the namespace kubectl-upgrade whose key ca.crt has the
-	// authorities that may sign the server's certificate. Absent: those of the coordinator's image.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	// CASecretRef is the key of a Secret with the authorities that may sign the server's certificate.
+	// The default of its key is ca.crt. Absent: those of the coordinator's image.
 	// +optional
-	CASecret string `json:"caSecret,omitempty"`
-	// TokenSecret is the name of a Secret in the namespace kubectl-upgrade whose key token is sent
-	// as a bearer token.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	CASecretRef *SecretKeyReference `json:"caSecretRef,omitempty"`
+	// TokenSecretRef is the key of a Secret whose value is sent as a bearer token. The default of its
+	// key is token.
 	// +optional
-	TokenSecret string `json:"tokenSecret,omitempty"`
+	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
 }
 
 // SilenceMatcher is a label of an alert.

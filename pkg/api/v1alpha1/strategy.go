@@ -47,7 +47,7 @@ type Strategy struct {
 	MaxFailures *int32 `json:"maxFailures,omitempty"`
 
 	// Approval is Required if the upgrade must not begin before spec.approved.upgrade
-	// is true. Default: NotRequired.
+	// is true. A ClusterUpgrade cannot lower what the UpgradePolicy requires. Default: NotRequired.
 	// +optional
 	Approval Approval `json:"approval,omitempty"`
 

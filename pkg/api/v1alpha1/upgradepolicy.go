@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // administrators of the cluster to change this object.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,path=upgradepolicies,singular=upgradepolicy,shortName=kupol,categories=upgrade
+// +kubebuilder:resource:scope=Cluster,path=upgradepolicies,singular=upgradepolicy,shortName=kupol,categories=kubeupgrade
 // +kubebuilder:subresource:status
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="metadata.name: there is one UpgradePolicy, and it is named cluster"
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
@@ -167,10 +167,10 @@ type BlockedVersion struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.](0|[1-9][0-9]{0,3})[.](0|[1-9][0-9]{0,3})(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?([+][0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$')",message="must be a version of Kubernetes in full, such as v1.34.4"
 	Version string `json:"version"`
-	// Reason is why it is blocked, for people.
+	// Comment is why it is blocked, for people.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Reason string `json:"reason"`
+	Comment string `json:"comment"`
 }
 
 // TakenBackVersion is a version that a Rollback has taken back.
@@ -182,10 +182,10 @@ type TakenBackVersion struct {
 	Upgrade UpgradeReference `json:"upgrade"`
 	// Time is when it began.
 	Time metav1.Time `json:"time"`
-	// Reason is why, as the Rollback has it.
+	// Comment is why, as the Rollback has it.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Comment string `json:"comment,omitempty"`
 }
 
 // Blocked returns why nothing automatic brings a version to a node: spec.blockedVersions has it, or
@@ -201,7 +201,7 @@ func (p *UpgradePolicy) Blocked(version string) *BlockedVersion {
 	}
 	for _, taken := range p.Status.TakenBack {
 		if taken.Version == version {
-			return &BlockedVersion{Version: version, Reason: "taken back by " + taken.Upgrade.Name + ": " + taken.Reason}
+			return &BlockedVersion{Version: version, Comment: "taken back by " + taken.Upgrade.Name + ": " + taken.Comment}
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func (c *cluster) nodeUpgrade(name string) *v1alpha1.NodeUpgrade {
 // abandon abandons a node as `kubectl upgrade abandon` does.
 func (c *cluster) abandon(name, reason string) {
 	c.Helper()
-	patch := fmt.Appendf(nil, `{"abandoned":{"reason":%q}}`, reason)
+	patch := fmt.Appendf(nil, `{"abandoned":{"comment":%q}}`, reason)
 	_, err := c.ours.NodeUpgrades.Patch(c.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-upgrade"})
 	c.must(err)
 }

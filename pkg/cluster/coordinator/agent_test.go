@@ -92,7 +92,7 @@ func (c *cluster) startAgentWith(name string, change func(*agent)) {
 
 // requiresReboot sets that the agent's operating system requires a reboot.
 func requiresReboot(a *agent) {
-	a.status.Reboot = v1alpha1.NodeReboot{Required: true, Reason: "update_engine has installed an update"}
+	a.status.Reboot = v1alpha1.NodeReboot{Required: true, Message: "update_engine has installed an update"}
 }
 
 type agent struct {

@@ -80,7 +80,7 @@ func TestBlockingFindingHoldsEveryNode(t *testing.T) {
 	})
 	c.index.offer("v1.34.3", "v1.34.4", "v1.34.5")
 	c.eventually(c.upgradeStalledBy("v1.34.5", v1alpha1.ReasonPreflight))
-	patch := `{"spec":{"ignoreChecks":[{"id":"disk-room","reason":"a test"}]}}`
+	patch := `{"spec":{"ignoreChecks":[{"id":"disk-room","comment":"a test"}]}}`
 	_, err := c.ours.ClusterUpgrades.Patch(t.Context(), "v1.34.5", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	c.must(err)
 	c.eventually(c.succeeded("v1.34.5"))

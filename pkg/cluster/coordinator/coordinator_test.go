@@ -84,7 +84,7 @@ func TestHoldsAreReported(t *testing.T) {
 	c := newCluster(t, "cp1", "w1")
 	c.index.offer("v1.34.4")
 	c.schedule("frozen", func(m *v1alpha1.MaintenanceSchedule) {
-		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: m.Spec.MaintenanceWindows[0].Period, Reason: "a big day"}}
+		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: m.Spec.MaintenanceWindows[0].Period, Comment: "a big day"}}
 	})
 	c.startCoordinator("one")
 	c.startAgent("cp1")

@@ -56,7 +56,7 @@ func (c *Coordinator) recordIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Findi
 // recordReturned records that a node which was abandoned takes part again.
 func (c *Coordinator) recordReturned(n *v1alpha1.NodeUpgrade) {
 	c.record("NodeUpgrade", n, corev1.EventTypeNormal, eventReturned,
-		fmt.Sprintf("its agent reports again, after it was abandoned (%s): it takes part in upgrades", n.Abandoned.Reason))
+		fmt.Sprintf("its agent reports again, after it was abandoned (%s): it takes part in upgrades", n.Abandoned.Comment))
 	c.log.Info("a node that was abandoned reports again", "node", n.Name)
 }
 

@@ -102,7 +102,7 @@ func TestHooks(t *testing.T) {
 		p.Spec.Automatic = nil
 		p.Spec.Strategy.MaxUnavailable = nil
 		for name, when := range map[string]v1alpha1.HookPoint{"prepare": v1alpha1.BeforeUpgrade, "leave": v1alpha1.BeforeNode, "join": v1alpha1.AfterNode, "report": v1alpha1.AfterUpgrade} {
-			p.Spec.Hooks = append(p.Spec.Hooks, v1alpha1.Hook{Name: name, When: when, CronJob: "any"})
+			p.Spec.Hooks = append(p.Spec.Hooks, v1alpha1.Hook{Name: name, When: when, CronJobName: "any"})
 		}
 	})
 	j := c.startJobs()
@@ -112,12 +112,12 @@ func TestHooks(t *testing.T) {
 	c.startAgentWith("w1", requiresReboot)
 	c.startAgentWith("w2", requiresReboot)
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
-	create := func(name, retryOf string) {
+	create := func(name string, retryOf *v1alpha1.RetriedUpgrade) {
 		u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot, RetryOf: retryOf}}
 		_, err := c.ours.ClusterUpgrades.Create(t.Context(), u, metav1.CreateOptions{})
 		c.must(err)
 	}
-	create("first", "")
+	create("first", nil)
 	c.awaitReason(v1alpha1.ReasonHookFailed)
 	if got, want := j.ran(), []string{"prepare", "leave w1", "join w1 Succeeded"}; !slices.Equal(got, want) {
 		t.Errorf("before the retry: %q, want %q", got, want)
@@ -127,7 +127,7 @@ func TestHooks(t *testing.T) {
 	}
 	j.setFails("join", false)
 	time.Sleep(1100 * time.Millisecond) // times of objects have whole seconds
-	create("second", "first")
+	create("second", &v1alpha1.RetriedUpgrade{Name: "first"})
 	c.eventually(func() string {
 		u, err := c.ours.ClusterUpgrades.Get(t.Context(), "second", metav1.GetOptions{})
 		c.must(err)

@@ -112,8 +112,8 @@ func TestNotices(t *testing.T) {
 	c.grant("chat")
 	c.policy(func(p *v1alpha1.UpgradePolicy) {
 		p.Spec.Notices = []v1alpha1.Notice{
-			{Name: "chat", URLSecret: "chat", Template: "staging: {{.Text}}"},
-			{Name: "ends", URLSecret: "chat", Events: []v1alpha1.NoticeEvent{v1alpha1.NoticeEnded}, Template: "ends: {{.Event}} {{.Outcome}} {{.ID}}"},
+			{Name: "chat", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}, Template: "staging: {{.Text}}"},
+			{Name: "ends", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}, Events: []v1alpha1.NoticeEvent{v1alpha1.NoticeEnded}, Template: "ends: {{.Event}} {{.Outcome}} {{.ID}}"},
 		}
 	})
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
@@ -168,7 +168,7 @@ func TestNoticesThatCannotBeSent(t *testing.T) {
 	room := newChat(t)
 	c.secret("chat", "generic+"+room.URL+"/hook?token=TOPSECRET")
 	c.policy(func(p *v1alpha1.UpgradePolicy) {
-		p.Spec.Notices = []v1alpha1.Notice{{Name: "chat", URLSecret: "chat"}, {Name: "wrong", URLSecret: "chat", Template: "{{.Text"}}
+		p.Spec.Notices = []v1alpha1.Notice{{Name: "chat", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}}, {Name: "wrong", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}, Template: "{{.Text"}}
 	})
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.index.offer("v1.34.4")
@@ -236,7 +236,7 @@ func TestAutomaticPatchIsAnnounced(t *testing.T) {
 	c.grant("chat")
 	c.policy(func(p *v1alpha1.UpgradePolicy) {
 		p.Spec.Automatic[0].NoticeSeconds = ptr.To[int32](7200)
-		p.Spec.Notices = []v1alpha1.Notice{{Name: "chat", URLSecret: "chat"}}
+		p.Spec.Notices = []v1alpha1.Notice{{Name: "chat", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}}}
 	})
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.startAgent("cp1")

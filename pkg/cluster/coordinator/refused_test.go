@@ -73,7 +73,7 @@ func TestReleaseIsWithdrawnDespiteRefusedWrites(t *testing.T) {
 	c.awaitEvents(v1alpha1.PolicyName, "APIWriteFailed")
 
 	c.schedule("frozen", func(m *v1alpha1.MaintenanceSchedule) {
-		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: m.Spec.MaintenanceWindows[0].Period, Reason: "a big day"}}
+		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: m.Spec.MaintenanceWindows[0].Period, Comment: "a big day"}}
 		m.Spec.MaintenanceWindows = nil
 	})
 	c.eventually(func() string {

@@ -47,7 +47,7 @@ func TestEditorsMayNotWriteOrderOrPolicy(t *testing.T) {
 		}
 		return ""
 	})
-	c.must(patch(`{"abandoned":{"reason":"its disk died"}}`))
+	c.must(patch(`{"abandoned":{"comment":"its disk died"}}`))
 	_, err = ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
 	c.must(err)
 	_, err = ours.UpgradePolicies.Patch(t.Context(), v1alpha1.PolicyName, types.MergePatchType, []byte(`{"spec":{"source":{"url":"https://x/"}}}`), metav1.PatchOptions{})

@@ -15,7 +15,7 @@ import (
 // newSilences returns the keeper of silences, which does nothing until it runs.
 func (c *Coordinator) newSilences(onNews func()) *silence.Keeper {
 	client := func(ctx context.Context, s v1alpha1.Silence) (*http.Client, error) {
-		return web.ClientFor(ctx, c.kube.CoreV1(), web.Access{CASecret: s.CASecret, TokenSecret: s.TokenSecret})
+		return web.ClientFor(ctx, c.kube.CoreV1(), web.Access{CA: s.CASecretRef, Token: s.TokenSecretRef})
 	}
 	return silence.NewKeeper(client, c.log, onNews)
 }

@@ -137,7 +137,7 @@ func (c *Coordinator) freeAbandoned(ctx context.Context, owner clusterstate.Owne
 	if err != nil || u == nil || u.Abandoned == nil {
 		return err
 	}
-	c.log.Info("a slot is freed, as its node was abandoned", "node", owner.Node, "reason", u.Abandoned.Reason)
+	c.log.Info("a slot is freed, as its node was abandoned", "node", owner.Node, "reason", u.Abandoned.Comment)
 	return c.slots.Abandon(ctx, owner)
 }
 

@@ -48,7 +48,7 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 		}
 	}
 	keep(abandon, "a person withdrew the abandonment", "live")
-	say("", `{"abandoned":{"reason":"its disk died"}}`)
+	say("", `{"abandoned":{"comment":"its disk died"}}`)
 	keep(plan.SlotPlan{Abandon: []clusterstate.Owner{{Node: "live", UID: "another"}}}, "another node of that name was abandoned", "live")
 	keep(abandon, "the node is abandoned", "")
 

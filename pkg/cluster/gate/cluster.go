@@ -26,17 +26,18 @@ const leaderLease = "coordinator"
 // askCluster asks another cluster what it has run. It is open if that can be read: whether it is for
 // a version is decided by package plan.
 func (c Clients) askCluster(ctx context.Context, g v1alpha1.ClusterGate) Answer {
-	text, err := secret.Read(ctx, c.Secrets, g.KubeconfigSecret, secret.KubeconfigKey)
+	ref := g.KubeconfigSecretRef.Or(v1alpha1.KubeconfigKey)
+	text, err := secret.Read(ctx, c.Secrets, ref)
 	if err != nil {
 		return unknown("%v", err)
 	}
 	access, err := secret.ReadKubeconfig(text)
 	if err != nil {
-		return unknown("key %s of Secret %s: %v", secret.KubeconfigKey, g.KubeconfigSecret, err)
+		return unknown("%s: %v", ref, err)
 	}
 	trusted, err := rest.TLSConfigFor(access)
 	if err != nil {
-		return unknown("key %s of Secret %s: %v", secret.KubeconfigKey, g.KubeconfigSecret, err)
+		return unknown("%s: %v", ref, err)
 	}
 	client, clock := web.NewClient(trusted, access.Proxy, access.BearerToken), kube.NewClock(time.Now)
 	client.Transport = clock.Wrap(client.Transport)

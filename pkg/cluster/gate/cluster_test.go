@@ -71,7 +71,7 @@ func TestCluster(t *testing.T) {
 	}
 	clients := newClients(t, config)
 	follows := func(name string) v1alpha1.Gate {
-		return v1alpha1.Gate{Name: "staging", TimeoutSeconds: 5, Cluster: &v1alpha1.ClusterGate{KubeconfigSecret: name}}
+		return v1alpha1.Gate{Name: "staging", TimeoutSeconds: 5, Cluster: &v1alpha1.ClusterGate{KubeconfigSecretRef: v1alpha1.SecretKeyReference{Name: name}}}
 	}
 	for name := range refusedKubeconfigs {
 		answer := clients.Ask(t.Context(), follows(name))

@@ -17,7 +17,7 @@ import (
 )
 
 func (c Clients) askPrometheus(ctx context.Context, g v1alpha1.PrometheusGate) Answer {
-	client, err := web.ClientFor(ctx, c.Secrets, web.Access{CASecret: g.CASecret, TokenSecret: g.TokenSecret})
+	client, err := web.ClientFor(ctx, c.Secrets, web.Access{CA: g.CASecretRef, Token: g.TokenSecretRef})
 	if err != nil {
 		return unknown("%v", err)
 	}

@@ -164,7 +164,7 @@ func TestSecretsOfGates(t *testing.T) {
 		t.Run(row.what, func(t *testing.T) {
 			heard = nil
 			g := prometheusGate(server.URL+row.path, v1alpha1.ExpectEmpty)
-			g.Prometheus.CASecret, g.Prometheus.TokenSecret = row.ca, row.token
+			g.Prometheus.CASecretRef, g.Prometheus.TokenSecretRef = named(row.ca), named(row.token)
 			check(t, clients, g, row.state, row.message)
 			if answer := clients.Ask(context.Background(), g); strings.Contains(answer.Message, token) {
 				t.Errorf("the message has the token: %s", answer.Message)
@@ -178,4 +178,12 @@ func TestSecretsOfGates(t *testing.T) {
 
 func secretOf(name, key, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: name}, Data: map[string][]byte{key: []byte(value)}}
+}
+
+// named returns a reference to the Secret's default key. Nil: the name is empty.
+func named(name string) *v1alpha1.SecretKeyReference {
+	if name == "" {
+		return nil
+	}
+	return &v1alpha1.SecretKeyReference{Name: name}
 }

@@ -121,7 +121,7 @@ func (k *Keeper) Write(ctx context.Context, policy *v1alpha1.UpgradePolicy, now 
 // create creates the Job of a hook. The policy is read again right before: the one that is known may be
 // old, and the Job may have been created and be gone.
 func (k *Keeper) create(ctx context.Context, t *v1alpha1.HookTurn, run *v1alpha1.HookRun) error {
-	from, err := k.jobs.CronJobs(v1alpha1.HooksNamespace).Get(ctx, run.CronJob, metav1.GetOptions{})
+	from, err := k.jobs.CronJobs(v1alpha1.HooksNamespace).Get(ctx, run.CronJobName, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -153,10 +153,10 @@ func explain(run *v1alpha1.HookRun, err error) (problem string, refused bool) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("CronJob %s/%s does not exist: create it, or take hook %s out of spec.hooks of UpgradePolicy %s",
-			v1alpha1.HooksNamespace, run.CronJob, run.Name, v1alpha1.PolicyName), true
+			v1alpha1.HooksNamespace, run.CronJobName, run.Name, v1alpha1.PolicyName), true
 	case apierrors.IsForbidden(err) && (strings.HasPrefix(text, "cronjobs") || strings.Contains(text, "may not start")):
 		// The command comes first: the end of a long message is cut off.
-		return fmt.Sprintf("the coordinator may not start CronJob %s; `%s`, by its owner, lets it (%s)", run.CronJob, Grant(run.CronJob), text), true
+		return fmt.Sprintf("the coordinator may not start CronJob %s; `%s`, by its owner, lets it (%s)", run.CronJobName, Grant(run.CronJobName), text), true
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), errors.As(err, &wrong):
 		return fmt.Sprintf("%s; or take hook %s out of spec.hooks of UpgradePolicy %s", text, run.Name, v1alpha1.PolicyName), true
 	}

@@ -103,7 +103,7 @@ func cronJob(name string) *batchv1.CronJob {
 // store stores a turn of w1, whose hook runs, and returns the policy.
 func (w *world) store(state v1alpha1.HookState, jobUID string) *v1alpha1.UpgradePolicy {
 	w.Helper()
-	run := v1alpha1.HookRun{Name: "leave", When: v1alpha1.BeforeNode, CronJob: "leave", TimeoutSeconds: 600, State: state, Job: "leave-1", JobUID: jobUID, StartTime: &metav1.Time{Time: w.now}}
+	run := v1alpha1.HookRun{Name: "leave", When: v1alpha1.BeforeNode, CronJobName: "leave", TimeoutSeconds: 600, State: state, Job: "leave-1", JobUID: jobUID, StartTime: &metav1.Time{Time: w.now}}
 	turn := v1alpha1.HookTurn{ID: 1, Upgrade: v1alpha1.UpgradeReference{Name: "u", UID: "uid"}, Version: "v1.34.5", From: "v1.34.4", Node: "w1", NodeUID: "w1-uid", Release: v1alpha1.ReleaseNode, BeginTime: metav1.Time{Time: w.now}, Hooks: []v1alpha1.HookRun{run}}
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{turn}}}
 	stored, err := w.ours.UpgradePolicies.Apply(w.Context(), policy, "test", "status")
@@ -172,7 +172,7 @@ func TestKeeper(t *testing.T) {
 	}
 	runs(func(from *batchv1.CronJob) { from.Spec.Suspend = ptr.To(true) })
 	absent := policy.DeepCopy()
-	absent.Status.HookTurns[0].Hooks[0].CronJob = "absent"
+	absent.Status.HookTurns[0].Hooks[0].CronJobName = "absent"
 	w.must(k.Write(t.Context(), absent, w.now))
 	if jobs, err := k.Read(t.Context(), absent, w.now); err != nil || jobs["leave-1"].Problem != "CronJob kubectl-upgrade-hooks/absent does not exist: create it, or take hook leave out of spec.hooks of UpgradePolicy cluster" || !jobs["leave-1"].Refused {
 		t.Errorf("without the CronJob: %v, %v", jobs, err)
@@ -249,7 +249,7 @@ func TestReadSaysWhyNot(t *testing.T) {
 func TestExplainShowsTheCommand(t *testing.T) {
 	name := strings.Repeat("a", 40)
 	why := errors.New(`User "system:serviceaccount:kubectl-upgrade:coordinator" cannot get resource "cronjobs" in API group "batch" in the namespace "kubectl-upgrade-hooks"`)
-	got, _ := explain(&v1alpha1.HookRun{CronJob: name}, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, name, why))
+	got, _ := explain(&v1alpha1.HookRun{CronJobName: name}, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, name, why))
 	if limit := 509; !strings.Contains(got[:min(limit, len(got))], Grant(name)) {
 		t.Errorf("the first %d bytes lack the command: %s", limit, got)
 	}

@@ -14,7 +14,7 @@ import (
 // TestRecordsFit checks that what is told fits into the records of an upgrade, however long its messages are.
 func TestRecordsFit(t *testing.T) {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
-	notices := []v1alpha1.Notice{{Name: "chat", URLSecret: "chat"}}
+	notices := []v1alpha1.Notice{{Name: "chat", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}}}
 	for _, worst := range []string{strings.Repeat("ö", 16000), strings.Repeat("<b>\n", 8000), strings.Repeat("\x00\xff", 5000)} {
 		u := &v1alpha1.ClusterUpgrade{}
 		after := &v1alpha1.ClusterUpgradeStatus{

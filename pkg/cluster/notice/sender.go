@@ -265,7 +265,7 @@ func (s *Sender) giveUp(name string) {
 func (s *Sender) trySending(ctx context.Context, n v1alpha1.Notice, p *Pending) *Trouble {
 	ctx, stop := context.WithTimeout(ctx, wire.Timeout)
 	defer stop()
-	address, err := secret.Read(ctx, s.secrets, n.URLSecret, "url")
+	address, err := secret.Read(ctx, s.secrets, n.URLSecretRef.Or(v1alpha1.URLKey))
 	var problem *secret.Problem
 	if errors.As(err, &problem) {
 		return &Trouble{Notice: n.Name, Reason: problem.Reason, Message: problem.Message, Fix: problem.Fix, lasts: problem.Fix != ""}

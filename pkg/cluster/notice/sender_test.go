@@ -107,7 +107,7 @@ func pass(d time.Duration) {
 
 func wanted(names ...string) (list []v1alpha1.Notice) {
 	for _, name := range names {
-		list = append(list, v1alpha1.Notice{Name: name, URLSecret: name})
+		list = append(list, v1alpha1.Notice{Name: name, URLSecretRef: v1alpha1.SecretKeyReference{Name: name}})
 	}
 	return list
 }

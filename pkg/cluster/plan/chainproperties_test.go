@@ -102,7 +102,7 @@ func newChain(t *rapid.T) (chain []*follower) {
 		}
 		if i > 0 {
 			c.leader, c.soak = chain[i-1], time.Duration(rapid.IntRange(0, 40).Draw(t, "soak"))*time.Minute
-			c.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "leader", Cluster: &v1alpha1.ClusterGate{KubeconfigSecret: "leader", SoakSeconds: int32(c.soak.Seconds())}}}
+			c.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "leader", Cluster: &v1alpha1.ClusterGate{KubeconfigSecretRef: v1alpha1.SecretKeyReference{Name: "leader"}, SoakSeconds: int32(c.soak.Seconds())}}}
 		}
 		chain = append(chain, c)
 	}
@@ -124,7 +124,7 @@ func (c *follower) disturb(t *rapid.T) {
 	case "apart", "together":
 		c.apart = !c.apart
 	case "block":
-		c.Policy.Spec.BlockedVersions = []v1alpha1.BlockedVersion{{Version: v, Reason: "broken"}}
+		c.Policy.Spec.BlockedVersions = []v1alpha1.BlockedVersion{{Version: v, Comment: "broken"}}
 	case "allow":
 		c.Policy.Spec.BlockedVersions = nil
 	}
@@ -147,13 +147,13 @@ func (c *follower) retry() {
 		}
 		n.Ready = true
 		i := slices.IndexFunc(c.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return string(u.UID) == status.Upgrade.UID })
-		retried := slices.ContainsFunc(c.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return i >= 0 && u.Spec.RetryOf == c.Upgrades[i].Name })
+		retried := slices.ContainsFunc(c.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return i >= 0 && u.Spec.Retries(&c.Upgrades[i]) })
 		if i < 0 || retried {
 			continue
 		}
 		u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.Upgrades[i].Name + "-again", CreationTimestamp: metav1.NewTime(c.now)}}
 		u.UID = c.uid(u.Name)
-		u.Spec.Version, u.Spec.RetryOf = c.Upgrades[i].Spec.Version, c.Upgrades[i].Name
+		u.Spec.Version, u.Spec.RetryOf = c.Upgrades[i].Spec.Version, c.Upgrades[i].Retry()
 		c.Upgrades = append(c.Upgrades, u)
 	}
 }

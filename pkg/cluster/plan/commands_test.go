@@ -181,7 +181,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			if err != nil {
 				return err
 			}
-			gate.Cluster = &v1alpha1.ClusterGate{KubeconfigSecret: "staging", SoakSeconds: int32(seconds)}
+			gate.Cluster = &v1alpha1.ClusterGate{KubeconfigSecretRef: v1alpha1.SecretKeyReference{Name: "staging"}, SoakSeconds: int32(seconds)}
 		}
 		s.policy().Spec.Gates = append(s.policy().Spec.Gates, gate)
 	case "followed":
@@ -193,7 +193,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "jobs":
 		s.jobEnds[args[0]] = args[1]
 	case "block":
-		s.policy().Spec.BlockedVersions = append(s.policy().Spec.BlockedVersions, v1alpha1.BlockedVersion{Version: args[0], Reason: strings.Join(args[1:], " ")})
+		s.policy().Spec.BlockedVersions = append(s.policy().Spec.BlockedVersions, v1alpha1.BlockedVersion{Version: args[0], Comment: strings.Join(args[1:], " ")})
 	case "answer":
 		s.answer(args[0], v1alpha1.GateState(args[1]), strings.Join(args[2:], " "))
 	case "change-policy":
@@ -267,7 +267,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		}
 	case "taken":
 		for _, t := range s.policy().Status.TakenBack {
-			fmt.Fprintf(out, "%s by %s: %s\n", t.Version, t.Upgrade.Name, t.Reason)
+			fmt.Fprintf(out, "%s by %s: %s\n", t.Version, t.Upgrade.Name, t.Comment)
 		}
 	case "take":
 		s.take(s.node(args[0]))
@@ -415,7 +415,7 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 	if kind, ok := option["exclude"]; ok {
 		x := v1alpha1.MaintenanceExclusion{Period: p}
 		if kind != "all" {
-			x.Upgrades = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
+			x.UpgradeTypes = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
 		}
 		m.Spec.MaintenanceExclusions = append(m.Spec.MaintenanceExclusions, x)
 	} else {
@@ -443,7 +443,7 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	if !strings.Contains(args[1], "=") {
 		u.Spec.Version = args[1]
 	}
-	u.Spec.Type, u.Spec.Reason = v1alpha1.UpgradeType(option["type"]), strings.ReplaceAll(option["reason"], "_", " ")
+	u.Spec.Type, u.Spec.Comment = v1alpha1.UpgradeType(option["type"]), strings.ReplaceAll(option["reason"], "_", " ")
 	if text, ok := option["start"]; ok {
 		start, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -453,7 +453,7 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	}
 	u.Spec.Strategy.Groups = groups(option["groups"])
 	if before := option["retry"]; before != "" {
-		u.Spec.RetryOf = before
+		u.Spec.RetryOf = &v1alpha1.RetriedUpgrade{Name: before}
 	}
 	u.Spec.NodeSelector = selector(valueOf(args, "nodes="))
 	if err := setStrategy(&u.Spec.Strategy, option); err != nil {
@@ -491,7 +491,7 @@ func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, v1alpha1.IgnoredCheck{ID: id})
 	}
 	if name, ok := option["ignore-gate"]; ok {
-		u.Spec.IgnoreGates = append(u.Spec.IgnoreGates, v1alpha1.IgnoredGate{Name: name, Reason: "known"})
+		u.Spec.IgnoreGates = append(u.Spec.IgnoreGates, v1alpha1.IgnoredGate{Name: name, Comment: "known"})
 	}
 	switch name := option["approved"]; name {
 	case "":

@@ -34,8 +34,8 @@ func TestGateDependsOnTypeForNode(t *testing.T) {
 	without := func(kind v1alpha1.UpgradeType) []v1alpha1.MaintenanceSchedule {
 		s := v1alpha1.MaintenanceSchedule{}
 		s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{
-			Period:   v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(now.Add(-time.Hour)), EndTime: metav1.NewTime(now.Add(time.Hour))},
-			Upgrades: []v1alpha1.UpgradeType{kind},
+			Period:       v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(now.Add(-time.Hour)), EndTime: metav1.NewTime(now.Add(time.Hour))},
+			UpgradeTypes: []v1alpha1.UpgradeType{kind},
 		}}
 		return []v1alpha1.MaintenanceSchedule{s}
 	}

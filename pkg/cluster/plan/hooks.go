@@ -100,7 +100,7 @@ func (r *reading) retryOf(run *v1alpha1.HookRun) string {
 func (r *reading) newestRetry() (newest *v1alpha1.ClusterUpgrade) {
 	for i := range r.snapshot.Upgrades {
 		u := &r.snapshot.Upgrades[i]
-		if u.Spec.RetryOf != "" && u.Status.Outcome == "" && (newest == nil || newest.CreationTimestamp.Before(&u.CreationTimestamp)) {
+		if u.Spec.RetryOf != nil && u.Status.Outcome == "" && (newest == nil || newest.CreationTimestamp.Before(&u.CreationTimestamp)) {
 			newest = u
 		}
 	}
@@ -112,13 +112,13 @@ func (r *reading) newestRetry() (newest *v1alpha1.ClusterUpgrade) {
 func (r *reading) hooksOf(n *node) []v1alpha1.HookRun {
 	points := []v1alpha1.HookPoint{v1alpha1.BeforeUpgrade, v1alpha1.AfterUpgrade}
 	if n != nil {
-		points = []v1alpha1.HookPoint{v1alpha1.BeforeNode, v1alpha1.OnFailure, v1alpha1.AfterNode}
+		points = []v1alpha1.HookPoint{v1alpha1.BeforeNode, v1alpha1.NodeFailed, v1alpha1.AfterNode}
 	}
 	var list []v1alpha1.HookRun
 	for _, point := range points {
 		for _, hook := range r.policySpec().Hooks {
 			if hook.When == point && (n == nil || selectsNode(hook.NodeSelector, n)) {
-				list = append(list, v1alpha1.HookRun{Name: hook.Name, When: point, CronJob: hook.CronJob, TimeoutSeconds: hook.TimeoutSeconds, State: v1alpha1.HookPending})
+				list = append(list, v1alpha1.HookRun{Name: hook.Name, When: point, CronJobName: hook.CronJobName, TimeoutSeconds: hook.TimeoutSeconds, State: v1alpha1.HookPending})
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (all turns) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) clus
 	}
 	switch {
 	case version == "":
-		message += fmt.Sprintf("a ClusterUpgrade of type Reboot with spec.retryOf: %s runs it again", upgrade)
+		message += fmt.Sprintf("a ClusterUpgrade of type Reboot with spec.retryOf.name: %s runs it again", upgrade)
 	case all.target != nil && all.target.back:
 		message += fmt.Sprintf("the same `kubectl upgrade rollback` with --to %s --retry runs it again", version)
 	default:

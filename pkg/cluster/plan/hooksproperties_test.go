@@ -26,7 +26,7 @@ func TestHookPromises(t *testing.T) {
 		c.repairAll()
 		c.jobEnds = map[string]string{}
 		for i := range c.Policy.Spec.Hooks {
-			c.Policy.Spec.Hooks[i].OnFailure = v1alpha1.HookContinue
+			c.Policy.Spec.Hooks[i].FailurePolicy = v1alpha1.HookContinue
 		}
 		for range 80 + 40*len(c.Nodes) {
 			c.check(t, c.step())
@@ -58,7 +58,7 @@ func newHooked(t *rapid.T) *hooked {
 	for _, hook := range []struct {
 		name string
 		when v1alpha1.HookPoint
-	}{{"set", v1alpha1.BeforeNode}, {"collect", v1alpha1.OnFailure}, {"clear", v1alpha1.AfterNode}} {
+	}{{"set", v1alpha1.BeforeNode}, {"collect", v1alpha1.NodeFailed}, {"clear", v1alpha1.AfterNode}} {
 		args := []string{hook.name, string(hook.when)}
 		if rapid.Bool().Draw(t, hook.name+" may fail") {
 			args = append(args, "continue")

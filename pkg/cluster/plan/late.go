@@ -118,7 +118,7 @@ func (r *reading) noneOfItsOwn(late *target) clusterstate.Hold {
 	}
 	if blocked := r.snapshot.Policy.Blocked(late.Spec.Version); blocked != nil {
 		message := fmt.Sprintf("nodes that join late get %s, which the UpgradePolicy blocks (%s): request an upgrade of every node to a version that it does not block",
-			blocked.Version, blocked.Reason)
+			blocked.Version, blocked.Comment)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonQueued, Message: message, Stays: true}
 	}
 	if newer := r.newerAPIServer(late); newer != nil {

@@ -259,7 +259,7 @@ func (t *target) methodOf(n *node) v1alpha1.Method {
 	if t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot {
 		return v1alpha1.MethodReboot
 	}
-	h := clusterstate.MethodHost{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Reason}
+	h := clusterstate.MethodHost{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Message}
 	if n.facts != nil {
 		h.RefreshBlockers, h.SoftRebootProblem = n.facts.RefreshBlockers, n.facts.SoftRebootProblem
 	}

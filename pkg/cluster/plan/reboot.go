@@ -78,5 +78,5 @@ func (n *node) rebootNote() string {
 	if !n.status.Reboot.Required {
 		return ""
 	}
-	return "; a reboot is due: " + n.status.Reboot.Reason
+	return "; a reboot is due: " + n.status.Reboot.Message
 }

@@ -16,9 +16,9 @@ import (
 
 // askForReboot sets whether the operating system requires a reboot.
 func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
-	status.Reboot.Required, status.Reboot.Reason = asks, ""
+	status.Reboot.Required, status.Reboot.Message = asks, ""
 	if asks {
-		status.Reboot.Reason = "update_engine has installed an update"
+		status.Reboot.Message = "update_engine has installed an update"
 	}
 }
 

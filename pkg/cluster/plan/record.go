@@ -93,7 +93,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 		UpgradeSummary: v1alpha1.UpgradeSummary{
 			Upgrade: u.Reference(), Type: rules.TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
-			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By, RequestReason: u.Spec.Reason,
+			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By, Comment: u.Spec.Comment,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
 			IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},
@@ -199,7 +199,7 @@ func (p *planner) ran(out *Plan) []v1alpha1.RanVersion {
 		p.noteEnd(one, &list[0], out.Target)
 		one.Behind, one.Blocked = 0, ""
 		if blocked := policy.Blocked(one.Version); blocked != nil {
-			one.Blocked = shorten(blocked.Reason, maxReason)
+			one.Blocked = shorten(blocked.Comment, maxReason)
 		}
 	}
 	if len(list) > 0 && list[0].UntilTime == nil {

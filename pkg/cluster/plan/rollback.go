@@ -152,7 +152,7 @@ func (p *planner) takenBack() []v1alpha1.TakenBackVersion {
 					continue
 				}
 			}
-			taken := v1alpha1.TakenBackVersion{Version: v, Upgrade: t.Reference(), Time: *t.Status.TriggerTime, Reason: shorten(t.Spec.Reason, maxReason)}
+			taken := v1alpha1.TakenBackVersion{Version: v, Upgrade: t.Reference(), Time: *t.Status.TriggerTime, Comment: shorten(t.Spec.Comment, maxReason)}
 			if i := slices.IndexFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v }); i >= 0 {
 				list[i] = taken // by another Rollback before
 			} else {

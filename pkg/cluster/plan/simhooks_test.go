@@ -13,7 +13,7 @@ import (
 
 // addHook adds a hook to the policy: NAME WHEN [on=LABEL=VALUE] [timeout=SECONDS] [continue].
 func (s *sim) addHook(args []string, option map[string]string) error {
-	hook := v1alpha1.Hook{Name: args[0], When: v1alpha1.HookPoint(args[1]), CronJob: args[0], TimeoutSeconds: 600, OnFailure: v1alpha1.HookHold}
+	hook := v1alpha1.Hook{Name: args[0], When: v1alpha1.HookPoint(args[1]), CronJobName: args[0], TimeoutSeconds: 600, FailurePolicy: v1alpha1.HookHold}
 	if on := option["on"]; on != "" {
 		hook.NodeSelector = selector(on)
 	}
@@ -25,7 +25,7 @@ func (s *sim) addHook(args []string, option map[string]string) error {
 		hook.TimeoutSeconds = int32(seconds)
 	}
 	if args[len(args)-1] == "continue" {
-		hook.OnFailure = v1alpha1.HookContinue
+		hook.FailurePolicy = v1alpha1.HookContinue
 	}
 	s.policy().Spec.Hooks = append(s.policy().Spec.Hooks, hook)
 	return nil
@@ -60,7 +60,7 @@ func (s *sim) runJob(t v1alpha1.HookTurn, run v1alpha1.HookRun) {
 	switch {
 	case run.State != v1alpha1.HookRunning:
 	case ends == "refused":
-		s.HookJobs[run.Job] = clusterstate.HookJob{Problem: "CronJob " + run.CronJob + " does not exist", Refused: true}
+		s.HookJobs[run.Job] = clusterstate.HookJob{Problem: "CronJob " + run.CronJobName + " does not exist", Refused: true}
 	case run.JobUID == "" && job.UID == "":
 		s.jobs++
 		s.HookJobs[run.Job] = clusterstate.HookJob{UID: fmt.Sprint("job-", s.jobs)}
@@ -89,7 +89,7 @@ func (s *sim) noteHook(t v1alpha1.HookTurn, run v1alpha1.HookRun) {
 		of = t.Upgrade.Name
 	}
 	line := fmt.Sprintf("%s %s %s %s", of, run.Name, run.When, run.State)
-	if run.When == v1alpha1.AfterNode || run.When == v1alpha1.AfterUpgrade || run.When == v1alpha1.OnFailure {
+	if run.When == v1alpha1.AfterNode || run.When == v1alpha1.AfterUpgrade || run.When == v1alpha1.NodeFailed {
 		line += fmt.Sprintf(" (%s)", t.Outcome)
 	}
 	s.hookNews = append(s.hookNews, strings.TrimSpace(line+" "+run.Reason))

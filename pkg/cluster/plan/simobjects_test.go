@@ -83,7 +83,7 @@ func (s *sim) automatic(args []string) error {
 // abandon declares that a node will not come back.
 func (s *sim) abandon(n *clusterstate.Node, reason string) {
 	nodeUpgrade := s.nodeUpgrade(n.Name, n.UID)
-	nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Reason: reason}
+	nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Comment: reason}
 	nodeUpgrade.Generation++
 }
 

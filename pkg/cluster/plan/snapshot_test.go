@@ -131,7 +131,7 @@ func addAnyNode(t *rapid.T, s *clusterstate.Snapshot, i int, now time.Time) {
 	}
 	nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}}}}
 	if rarely.Draw(t, "abandoned") {
-		nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
+		nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Comment: "gone"}
 	}
 	nodeUpgrade.Spec.Upgrade = usually(t, "for upgrade", reference("u0"), rapid.SampledFrom([]*v1alpha1.UpgradeReference{nil, reference("u1")}))
 	nodeUpgrade.Spec.Release = rapid.SampledFrom([]v1alpha1.Release{v1alpha1.ReleaseNone, "", v1alpha1.ReleaseControlPlane, v1alpha1.ReleaseNode}).Draw(t, "release")

@@ -214,7 +214,7 @@ func (n *node) orderedAt() *time.Time {
 // retryOf returns the upgrade that retries t, or takes it back. Nil: there is none.
 func (q queue) retryOf(t *target) *target {
 	for _, other := range q.targets {
-		if other.Name != t.Name && (other.Spec.RetryOf == t.Name || t.takenBackBy != nil && t.takenBackBy.UID == other.UID) {
+		if other.Name != t.Name && (other.Spec.Retries(t.ClusterUpgrade) || t.takenBackBy != nil && t.takenBackBy.UID == other.UID) {
 			return other
 		}
 	}
@@ -248,11 +248,11 @@ func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold clust
 func placeOf(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	place := u
 	for range all {
-		before := upgradeNamed(all, u.Spec.RetryOf)
-		if before == nil || before == u {
+		i := slices.IndexFunc(all, func(other v1alpha1.ClusterUpgrade) bool { return u.Spec.Retries(&other) })
+		if i < 0 || &all[i] == u {
 			break
 		}
-		u = before
+		u = &all[i]
 		if u.CreationTimestamp.Before(&place.CreationTimestamp) {
 			place = u
 		}

@@ -37,7 +37,7 @@ func TakenBackByRecords(records []v1alpha1.UpgradeRecord) (list []v1alpha1.Taken
 		for _, v := range slices.Compact(versions) {
 			if back.isTakenBack(parsed(v)) {
 				forget(v)
-				list = append(list, v1alpha1.TakenBackVersion{Version: v, Upgrade: record.Upgrade, Time: *record.TriggerTime, Reason: shorten(record.RequestReason, maxReason)})
+				list = append(list, v1alpha1.TakenBackVersion{Version: v, Upgrade: record.Upgrade, Time: *record.TriggerTime, Comment: shorten(record.Comment, maxReason)})
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func TestTakenBackByRecords(t *testing.T) {
 	}
 	record := func(hour int, kind v1alpha1.UpgradeType, from, to string, nodes ...string) v1alpha1.UpgradeRecord {
 		r := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: v1alpha1.UpgradeReference{Name: to}, Type: kind, FromVersion: from, Version: to, TriggerTime: at(hour), CompletionTime: *at(hour + 1), RequestReason: "breaks",
+			Upgrade: v1alpha1.UpgradeReference{Name: to}, Type: kind, FromVersion: from, Version: to, TriggerTime: at(hour), CompletionTime: *at(hour + 1), Comment: "breaks",
 		}}
 		for _, from := range nodes {
 			r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{From: from})
@@ -46,7 +46,7 @@ func TestTakenBackByRecords(t *testing.T) {
 		var got []string
 		for _, taken := range plan.TakenBackByRecords(one.records) {
 			got = append(got, taken.Version)
-			if taken.Upgrade.Name != "v1.34.3" || taken.Reason != "breaks" || !taken.Time.Equal(at(3)) {
+			if taken.Upgrade.Name != "v1.34.3" || taken.Comment != "breaks" || !taken.Time.Equal(at(3)) {
 				t.Errorf("%s: %+v", name, taken)
 			}
 		}

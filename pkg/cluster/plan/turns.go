@@ -103,7 +103,7 @@ func nextHook(t *v1alpha1.HookTurn) *v1alpha1.HookRun {
 	switch t.Outcome {
 	case "":
 	case v1alpha1.TurnFailed, v1alpha1.TurnRolledBack:
-		points = []v1alpha1.HookPoint{v1alpha1.OnFailure, v1alpha1.AfterNode, v1alpha1.AfterUpgrade}
+		points = []v1alpha1.HookPoint{v1alpha1.NodeFailed, v1alpha1.AfterNode, v1alpha1.AfterUpgrade}
 	default:
 		points = []v1alpha1.HookPoint{v1alpha1.AfterNode, v1alpha1.AfterUpgrade}
 	}
@@ -232,7 +232,7 @@ func (all turns) stored() []v1alpha1.HookTurn {
 // holds reports whether a failed hook holds nodes: as long as the policy has it, and it says so.
 func (all turns) holds(run *v1alpha1.HookRun) bool {
 	hook := all.reading.snapshot.Policy.Hook(run.Name)
-	return run.State == v1alpha1.HookFailed && hook != nil && hook.OnFailure != v1alpha1.HookContinue
+	return run.State == v1alpha1.HookFailed && hook != nil && hook.FailurePolicy != v1alpha1.HookContinue
 }
 
 // failed returns the first failed hook of the turn that holds nodes. Nil: there is none.

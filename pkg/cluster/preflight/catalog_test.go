@@ -23,7 +23,7 @@ func checksPage() string {
 		"`kubectl upgrade plan` and `apply` show what these checks find. The coordinator makes them, too: when an upgrade\n" +
 		"begins, and before each control plane.\n\n" +
 		"**Block**: nothing begins until it is fixed; a finding that names a worker holds that worker alone. **Warn**: for\n" +
-		"people to know. `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the ClusterUpgrade, ignores a\n" +
+		"people to know. `kubectl upgrade apply --ignore-check ID=REASON`, or `spec.ignoreChecks` of the ClusterUpgrade, ignores a\n" +
 		"check; its findings stay in the record. It does not help to ignore a check that is marked with !: there is no image,\n" +
 		"Kubernetes itself refuses the step, or a later step waits for ever.\n")
 	for _, family := range preflight.Catalog() {

@@ -99,7 +99,7 @@ func unsupportedScenes() []scene {
 			f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == "kube-apiserver-cp-3" })
 		}), want: blocked},
 		{check: check, name: "a person gave it up", alter: unsupported(func(f *preflight.Facts) {
-			upgrade(f, "cp-3").Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
+			upgrade(f, "cp-3").Abandoned = &v1alpha1.Abandoned{Comment: "gone"}
 		}), want: []string{warn}},
 		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") })},
 	}

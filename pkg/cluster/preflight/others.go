@@ -163,7 +163,7 @@ func (c *checker) rebootInsteadOfSoft() map[string][]*node {
 		next := n.status.Versions.NextBoot
 		h := clusterstate.MethodHost{
 			RebootRequired: n.status.Reboot.Required && (next == "" || next == n.status.Versions.Kubelet),
-			RebootReason:   n.status.Reboot.Reason,
+			RebootReason:   n.status.Reboot.Message,
 		}
 		if n.facts != nil {
 			h.SoftRebootProblem = n.facts.SoftRebootProblem

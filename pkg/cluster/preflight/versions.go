@@ -72,7 +72,7 @@ func (c *checker) checkBlocked() {
 	if c.Blocked != nil {
 		c.add(v1alpha1.Finding{
 			ID: VersionBlocked, Object: v1alpha1.ObjectReference{Kind: "UpgradePolicy", Name: v1alpha1.PolicyName},
-			Message: fmt.Sprintf("The UpgradePolicy blocks %s: %s.", c.Blocked.Version, strings.TrimSuffix(c.Blocked.Reason, ".")),
+			Message: fmt.Sprintf("The UpgradePolicy blocks %s: %s.", c.Blocked.Version, strings.TrimSuffix(c.Blocked.Comment, ".")),
 		})
 	}
 }

@@ -29,7 +29,7 @@ func versionScenes() []scene {
 			want: []string{"Block version-skip Node/worker-1 @worker-1"}},
 		{check: "version-skip", name: "one that a person gave up", alter: func(f *preflight.Facts) {
 			kubelet("worker-1", "v1.33.9")(f)
-			upgrade(f, "worker-1").Abandoned = &v1alpha1.Abandoned{Reason: "broken"}
+			upgrade(f, "worker-1").Abandoned = &v1alpha1.Abandoned{Comment: "broken"}
 		}},
 		{check: "version-downgrade", name: "a patch back", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Version = "v1.34.3"
@@ -38,10 +38,10 @@ func versionScenes() []scene {
 			f.Upgrade.Spec.Version = "v1.34.4"
 		}},
 		{check: "version-blocked", name: "it is", alter: func(f *preflight.Facts) {
-			f.Blocked = &v1alpha1.BlockedVersion{Version: f.Upgrade.Spec.Version, Reason: "CVE-2026-1"}
+			f.Blocked = &v1alpha1.BlockedVersion{Version: f.Upgrade.Spec.Version, Comment: "CVE-2026-1"}
 		}, want: []string{"Block version-blocked UpgradePolicy/cluster"}},
 		{check: "version-blocked", name: "another version is", alter: func(f *preflight.Facts) {
-			f.Policy.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.9", Reason: "another"}}
+			f.Policy.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.9", Comment: "another"}}
 		}},
 		{check: "version-downgrade", name: "a Rollback, which takes back only kubelets", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Type, f.Upgrade.Spec.Version = v1alpha1.TypeRollback, "v1.34.3"

@@ -17,9 +17,6 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// KubeconfigKey is the key of a Secret that has a kubeconfig.
-const KubeconfigKey = "kubeconfig"
-
 // maxKubeconfig is how many bytes a kubeconfig may have.
 const maxKubeconfig = 64 << 10
 

@@ -46,9 +46,9 @@ func (p *Problem) Explain() string {
 	return p.Message + ":\n" + p.Fix
 }
 
-// Read returns the value of a key of the Secret of that name in our namespace, without white
-// space around it. The error is a *Problem.
-func Read(ctx context.Context, secrets typedcorev1.SecretsGetter, name, key string) (string, error) {
+// Read returns the value of a key of a Secret in our namespace, without white space around it. The error is a *Problem.
+func Read(ctx context.Context, secrets typedcorev1.SecretsGetter, ref v1alpha1.SecretKeyReference) (string, error) {
+	name, key := ref.Name, ref.Key
 	found, err := secrets.Secrets(v1alpha1.Namespace).Get(ctx, name, metav1.GetOptions{})
 	full := v1alpha1.Namespace + "/" + name
 	create := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=%s=VALUE", v1alpha1.Namespace, name, key)

@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 	admin := kubernetes.NewForConfigOrDie(config)
 	coordinator := kubernetes.NewForConfigOrDie(as(config, "system:serviceaccount:kubectl-upgrade:coordinator"))
 	read := func(name string) (string, *secret.Problem) {
-		value, err := secret.Read(t.Context(), coordinator.CoreV1(), name, "url")
+		value, err := secret.Read(t.Context(), coordinator.CoreV1(), v1alpha1.SecretKeyReference{Name: name, Key: v1alpha1.URLKey})
 		var problem *secret.Problem
 		if err != nil && !errors.As(err, &problem) {
 			t.Fatalf("%s: %T is no *Problem: %v", name, err, err)

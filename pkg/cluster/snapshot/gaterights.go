@@ -52,9 +52,9 @@ func needs(g v1alpha1.Gate) (list []gateNeed) {
 	case g.Object != nil:
 		list = append(list, gateNeed{objects: g.Object})
 	case g.Prometheus != nil:
-		for _, name := range []string{g.Prometheus.CASecret, g.Prometheus.TokenSecret} {
-			if name != "" {
-				list = append(list, gateNeed{secret: name})
+		for _, ref := range []*v1alpha1.SecretKeyReference{g.Prometheus.CASecretRef, g.Prometheus.TokenSecretRef} {
+			if ref != nil {
+				list = append(list, gateNeed{secret: ref.Name})
 			}
 		}
 	}

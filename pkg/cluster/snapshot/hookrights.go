@@ -16,10 +16,10 @@ import (
 func (r *factsReader) readHookRights() {
 	read := map[string]bool{}
 	for _, h := range r.facts.Policy.Hooks {
-		if read[h.CronJob] {
+		if read[h.CronJobName] {
 			continue
 		}
-		read[h.CronJob] = true
+		read[h.CronJobName] = true
 		lack, err := r.hookLacks(h)
 		if err != nil {
 			r.addUnread(fmt.Sprintf("What the coordinator may start for hook %s is not known (%s).", h.Name, problemOf(err)))
@@ -32,9 +32,9 @@ func (r *factsReader) readHookRights() {
 
 // hookLacks returns what a hook lacks. Nil: nothing, or who asks may not read its CronJob.
 func (r *factsReader) hookLacks(h v1alpha1.Hook) (*preflight.Lack, error) {
-	full := v1alpha1.HooksNamespace + "/" + h.CronJob
+	full := v1alpha1.HooksNamespace + "/" + h.CronJobName
 	for _, verb := range []string{"get", "start"} {
-		attributes := &authorizationv1.ResourceAttributes{Namespace: v1alpha1.HooksNamespace, Verb: verb, Group: "batch", Resource: "cronjobs", Name: h.CronJob}
+		attributes := &authorizationv1.ResourceAttributes{Namespace: v1alpha1.HooksNamespace, Verb: verb, Group: "batch", Resource: "cronjobs", Name: h.CronJobName}
 		review := &authorizationv1.SubjectAccessReview{Spec: coordinatorAccess(attributes)}
 		answer, err := r.clients.Kube.AuthorizationV1().SubjectAccessReviews().Create(r.ctx, review, metav1.CreateOptions{})
 		if err != nil {
@@ -42,10 +42,10 @@ func (r *factsReader) hookLacks(h v1alpha1.Hook) (*preflight.Lack, error) {
 		}
 		if !answer.Status.Allowed {
 			return &preflight.Lack{Message: fmt.Sprintf("Hook %s needs CronJob %s, which the coordinator may not start.", h.Name, full),
-				Advice: "Its owner lets it: " + hook.Grant(h.CronJob)}, nil
+				Advice: "Its owner lets it: " + hook.Grant(h.CronJobName)}, nil
 		}
 	}
-	found, err := r.clients.Kube.BatchV1().CronJobs(v1alpha1.HooksNamespace).Get(r.ctx, h.CronJob, metav1.GetOptions{})
+	found, err := r.clients.Kube.BatchV1().CronJobs(v1alpha1.HooksNamespace).Get(r.ctx, h.CronJobName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, nil

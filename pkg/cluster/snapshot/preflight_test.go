@@ -357,8 +357,8 @@ func TestHookRights(t *testing.T) {
 	w := newWorld(t)
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	policy.Spec.Hooks = []v1alpha1.Hook{
-		{Name: "leave", When: v1alpha1.BeforeNode, CronJob: "lb"}, {Name: "join", When: v1alpha1.AfterNode, CronJob: "lb"},
-		{Name: "absent", When: v1alpha1.BeforeUpgrade, CronJob: "absent"}, {Name: "runs", When: v1alpha1.AfterUpgrade, CronJob: "runs"},
+		{Name: "leave", When: v1alpha1.BeforeNode, CronJobName: "lb"}, {Name: "join", When: v1alpha1.AfterNode, CronJobName: "lb"},
+		{Name: "absent", When: v1alpha1.BeforeUpgrade, CronJobName: "absent"}, {Name: "runs", When: v1alpha1.AfterUpgrade, CronJobName: "runs"},
 	}
 	w.must(w.clients(w.config).Ours.UpgradePolicies.Apply(t.Context(), policy, "test", ""))
 	w.must(w.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.HooksNamespace}}, metav1.CreateOptions{}))
@@ -406,7 +406,7 @@ func TestGateRights(t *testing.T) {
 	ours := w.clients(w.config).Ours
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	query := func(name string, secret string) v1alpha1.Gate {
-		return v1alpha1.Gate{Name: name, Prometheus: &v1alpha1.PrometheusGate{URL: "https://prometheus.example", Query: "up", Expect: v1alpha1.ExpectNotEmpty, TokenSecret: secret}}
+		return v1alpha1.Gate{Name: name, Prometheus: &v1alpha1.PrometheusGate{URL: "https://prometheus.example", Query: "up", Expect: v1alpha1.ExpectNotEmpty, TokenSecretRef: &v1alpha1.SecretKeyReference{Name: secret}}}
 	}
 	object := func(name string, g v1alpha1.ObjectGate) v1alpha1.Gate {
 		g.Condition = "true"

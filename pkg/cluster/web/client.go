@@ -16,13 +16,8 @@ import (
 
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
-)
-
-// The keys of the Secrets.
-const (
-	caKey    = "ca.crt"
-	tokenKey = "token"
 )
 
 const (
@@ -32,32 +27,34 @@ const (
 	maxUnread = 256 << 10
 )
 
-// Access names the Secrets for an address. Empty: there is none.
-type Access struct{ CASecret, TokenSecret string }
+// Access names the keys of Secrets for an address. Nil: there is none.
+type Access struct{ CA, Token *v1alpha1.SecretKeyReference }
 
 // ClientFor returns a client that trusts and sends what the Secrets have. The error may be a
 // *secret.Problem.
 func ClientFor(ctx context.Context, secrets typedcorev1.SecretsGetter, access Access) (*http.Client, error) {
 	var trusted *tls.Config
-	if access.CASecret != "" {
-		text, err := secret.Read(ctx, secrets, access.CASecret, caKey)
+	if access.CA != nil {
+		ref := access.CA.Or(v1alpha1.CAKey)
+		text, err := secret.Read(ctx, secrets, ref)
 		if err != nil {
 			return nil, err
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM([]byte(text)) {
-			return nil, fmt.Errorf("key %s of Secret %s has no certificate in PEM", caKey, access.CASecret)
+			return nil, fmt.Errorf("%s has no certificate in PEM", ref)
 		}
 		trusted = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	token := ""
-	if access.TokenSecret != "" {
+	if access.Token != nil {
 		var err error
-		if token, err = secret.Read(ctx, secrets, access.TokenSecret, tokenKey); err != nil {
+		ref := access.Token.Or(v1alpha1.TokenKey)
+		if token, err = secret.Read(ctx, secrets, ref); err != nil {
 			return nil, err
 		}
 		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, fmt.Errorf("key %s of Secret %s is not one word of printable letters", tokenKey, access.TokenSecret)
+			return nil, fmt.Errorf("%s is not one word of printable letters", ref)
 		}
 	}
 	return NewClient(trusted, http.ProxyFromEnvironment, token), nil

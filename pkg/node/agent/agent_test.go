@@ -157,7 +157,7 @@ func TestForeignCordon(t *testing.T) {
 func TestRulesReadLive(t *testing.T) {
 	c := newCluster(t, "agent-frozen")
 	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}}
-	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Reason: "quarter end", Period: v1alpha1.Period{
+	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Comment: "quarter end", Period: v1alpha1.Period{
 		Name: "freeze", StartTime: metav1.NewTime(time.Now().Add(-time.Hour)), EndTime: metav1.NewTime(time.Now().Add(time.Hour)),
 	}}}
 	c.create(freeze)

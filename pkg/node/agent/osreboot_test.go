@@ -58,13 +58,13 @@ func TestUpdateEngineSignal(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	if status := c.awaitStep(v1alpha1.StepWaiting); status.Reboot.Required {
-		t.Errorf("a reboot is required: %s", status.Reboot.Reason)
+		t.Errorf("a reboot is required: %s", status.Reboot.Message)
 	}
 
 	setUpdateEngine(c.host, host.UpdateEngineNeedReboot, nil)
 	status := c.await("update_engine's signal is read", func(s agentStatus) bool { return s.Reboot.Required })
-	if status.Reboot.Reason != needReboot {
-		t.Errorf("got the reason %q, want %q", status.Reboot.Reason, needReboot)
+	if status.Reboot.Message != needReboot {
+		t.Errorf("got the reason %q, want %q", status.Reboot.Message, needReboot)
 	}
 
 	setUpdateEngine(c.host, "", errors.New("update_engine hangs"))

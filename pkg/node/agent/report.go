@@ -232,13 +232,13 @@ func (p *reportSense) addFacts(status *v1alpha1.NodeUpgradeStatus, r *round) {
 	if facts == nil {
 		status.Unsupported = last.Unsupported
 		versions.Kubeadm, versions.ControlPlane, versions.NextBoot = last.Versions.Kubeadm, last.Versions.ControlPlane, last.Versions.NextBoot
-		status.Reboot.Required, status.Reboot.Reason = last.Reboot.Required, last.Reboot.Reason
+		status.Reboot.Required, status.Reboot.Message = last.Reboot.Required, last.Reboot.Message
 		return
 	}
 	status.Unsupported = facts.UnsupportedReason
 	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
-	status.Reboot.Reason = rebootReason(*facts, p.host.engine.status)
-	status.Reboot.Required = status.Reboot.Reason != ""
+	status.Reboot.Message = rebootReason(*facts, p.host.engine.status)
+	status.Reboot.Required = status.Reboot.Message != ""
 }
 
 // mayActUnwritten reports whether an action may be done though the State was not written.

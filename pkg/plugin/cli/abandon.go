@@ -101,7 +101,7 @@ func (a *abandon) write(ctx context.Context, reader *reader, u *v1alpha1.NodeUpg
 	}
 	now := metav1.NewTime(a.now())
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: strings.TrimSpace(a.reason), Time: &now, By: reader.user(ctx)},
+		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Comment: strings.TrimSpace(a.reason), Time: &now, By: reader.user(ctx)},
 	})
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.StringVar(&a.request.Method, "method", "",
 		"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
-	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
+	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of a check: ID=REASON, or ID with --reason. May be given several times.")
 	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil,
 		"Do not wait for the UpgradePolicy's gate NAME: NAME=REASON, which is recorded. It needs the verb ignore-gates. May be given several times.")
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one, which also runs failed hooks again.")
@@ -146,7 +146,7 @@ func (a *apply) complete(*cobra.Command) (err error) {
 		return err
 	}
 	a.request.Reason = strings.TrimSpace(a.request.Reason)
-	if a.request.IgnoreChecks, err = ignoredChecks(a.ignoreChecks); err != nil {
+	if a.request.IgnoreChecks, err = ignoredChecks(a.ignoreChecks, a.request.Reason); err != nil {
 		return err
 	}
 	if a.request.IgnoreGates, err = ignoredGates(a.ignoreGates); err != nil {

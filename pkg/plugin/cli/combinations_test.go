@@ -13,7 +13,7 @@ var usual = map[string][]string{
 	"output": {"json", "yaml", "wide", "jsonpath={.kind}", "name"}, "filename": {"schedules.yaml"}, "migrate filename": {"workloads.yaml"}, "snapshot": {"snapshot.json"}, "save-snapshot": {"out.json", "link", "-"},
 	"output-file": {"out.html", "out.md", "link", "-", "/dev/null"}, "for": {"2h", "1d"}, "until": {"2027-01-07T00:00:00Z"}, "from": {"2026-12-24T18:00:00Z"}, "at": {"2026-12-24 18:00"},
 	"start-time": {"2099-12-24 18:00"}, "node-selector": {"pool=db"}, "selector": {"pool=db"}, "time-zone": {"UTC", "Europe/Berlin"}, "color": {"never"}, "reason": {"a reason"},
-	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"}, "apply ignore-check": {"etcd-single,control-plane-pod,facts-missing"}, "ignore-gate": {"a=a reason"},
+	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"}, "apply ignore-check": {"etcd-single,control-plane-pod,facts-missing=a reason"}, "ignore-gate": {"a=a reason"},
 	"labels": {"pool=db"}, "type": {"Minor"}, "group": {"canary"}, "request-timeout": {"2s"}, "schedule": {"a"}, "node": {"w1"}, "windows": {"whole", "same"}, "kured daemonset": {"default/kured"}, "fluo daemonset": {"default/flatcar-linux-update-agent"},
 	"source":      {"http://127.0.0.1:1"},
 	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4"}, "verb rollback": {"w1"}, "to": {"v1.34.3"}, "verb apply": {"v1.34.5", "v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "b"}, "verb unfreeze": {"a", ""},

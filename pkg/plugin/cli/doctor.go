@@ -221,6 +221,12 @@ func (e *examination) readClocks() {
 // readPrograms reads the coordinator, the agents and the policy.
 func (e *examination) readPrograms() {
 	e.facts.Policy, _ = e.reader.policy(e.ctx)
+	if list, err := e.reader.kinds.MaintenanceSchedules.List(e.ctx, metav1.ListOptions{}); err == nil {
+		e.facts.Schedules = list.Items
+	}
+	if list, err := e.reader.kinds.ClusterUpgrades.List(e.ctx, metav1.ListOptions{}); err == nil {
+		e.facts.Upgrades = slices.DeleteFunc(list.Items, func(u v1alpha1.ClusterUpgrade) bool { return u.Status.Outcome != "" })
+	}
 	component := func(name string) metav1.ListOptions {
 		return metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + name}
 	}

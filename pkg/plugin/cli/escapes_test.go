@@ -27,16 +27,16 @@ status: {nodeInfo: {kubeletVersion: "HOSTILE"}}
 ---
 kind: MaintenanceSchedule
 metadata: {name: freeze-1}
-spec: {maintenanceExclusions: [{name: x, startTime: "2020-01-01T00:00:00Z", endTime: "2900-01-01T00:00:00Z", reason: "HOSTILE"}]}
+spec: {maintenanceExclusions: [{name: x, startTime: "2020-01-01T00:00:00Z", endTime: "2900-01-01T00:00:00Z", comment: "HOSTILE"}]}
 ---
 kind: NodeUpgrade
 metadata: {name: w-1}
-abandoned: {reason: "HOSTILE"}
+abandoned: {comment: "HOSTILE"}
 status: {step: Failed, agentVersion: "HOSTILE", slot: "HOSTILE", kubeadmLog: "HOSTILE", versions: {kubelet: "HOSTILE", staged: "HOSTILE"}, conditions: [{type: UpToDate, status: "False", reason: RebootFailed, message: "HOSTILE", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 ---
 kind: ClusterUpgrade
 metadata: {name: u}
-spec: {version: v1.34.4, ignoreChecks: [{id: kured-lock, reason: "HOSTILE"}]}
+spec: {version: v1.34.4, ignoreChecks: [{id: kured-lock, comment: "HOSTILE"}]}
 status: {conditions: [{type: Stalled, status: "True", reason: Preflight, message: "HOSTILE", lastTransitionTime: "2026-01-01T00:00:00Z"}], findings: [{id: "HOSTILE", level: Block, message: "HOSTILE", advice: "HOSTILE"}]}
 ---
 kind: UpgradeRecord

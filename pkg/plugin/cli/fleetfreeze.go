@@ -212,7 +212,7 @@ func partly(result fleet.Freezes, failed []string, are string) error {
 // repeat returns the command that freezes the rest, until the same time.
 func (f *fleetFreeze) repeat(asked *v1alpha1.MaintenanceSchedule, contexts []string) string {
 	x := asked.Spec.MaintenanceExclusions[0]
-	words := []string{"kubectl upgrade fleet freeze", asked.Name, "--until", x.EndTime.UTC().Format(time.RFC3339), "--reason", fleet.Quote(x.Reason)}
+	words := []string{"kubectl upgrade fleet freeze", asked.Name, "--until", x.EndTime.UTC().Format(time.RFC3339), "--reason", fleet.Quote(x.Comment)}
 	if len(f.freeze.upgrades) > 0 {
 		words = append(words, "--upgrades", strings.Join(f.freeze.upgrades, ","))
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 )
 
-// ignoredChecks reads the values of --ignore-check: ID=REASON, or IDs with commas
-// between them. Each check is in the result once.
-func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
+// ignoredChecks reads the values of --ignore-check: ID=REASON, or IDs with commas between them
+// and their reason. Without one it is that of the whole upgrade. Each check is in the result once.
+func ignoredChecks(values []string, ofUpgrade string) ([]v1alpha1.IgnoredCheck, error) {
 	var checks []v1alpha1.IgnoredCheck
 	for _, value := range values {
 		ids, reason, given := strings.Cut(value, "=")
 		if reason = strings.TrimSpace(reason); given && reason == "" {
-			return nil, fmt.Errorf("--ignore-check=%s: the reason is empty: perhaps a variable is not set; give one, or leave out the =", value)
+			return nil, fmt.Errorf("--ignore-check=%s: the reason is empty: perhaps a variable is not set", value)
 		}
 		if err := checkLength("ignore-check", reason); err != nil {
 			return nil, err
@@ -32,7 +32,12 @@ func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
 			if i < 0 {
 				i, checks = len(checks), append(checks, v1alpha1.IgnoredCheck{ID: id})
 			}
-			checks[i].Reason = cmp.Or(reason, checks[i].Reason)
+			checks[i].Comment = cmp.Or(reason, checks[i].Comment)
+		}
+	}
+	for i, c := range checks {
+		if checks[i].Comment = cmp.Or(c.Comment, strings.TrimSpace(ofUpgrade)); checks[i].Comment == "" {
+			return nil, fmt.Errorf("--ignore-check=%s: say why, for people who read the record: --ignore-check %s=REASON, or --reason of the whole upgrade", c.ID, c.ID)
 		}
 	}
 	return checks, nil
@@ -51,7 +56,7 @@ func ignoredGates(values []string) ([]v1alpha1.IgnoredGate, error) {
 			return nil, fmt.Errorf("--ignore-gate=%s: must be NAME=REASON", value)
 		}
 		gates = slices.DeleteFunc(gates, func(g v1alpha1.IgnoredGate) bool { return g.Name == name })
-		gates = append(gates, v1alpha1.IgnoredGate{Name: name, Reason: reason})
+		gates = append(gates, v1alpha1.IgnoredGate{Name: name, Comment: reason})
 	}
 	return gates, nil
 }

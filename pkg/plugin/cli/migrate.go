@@ -39,9 +39,9 @@ const month = 31 * 24 * time.Hour
 func newMigrate(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Change over from kured, FLUO or the sysupdate timer",
+		Short: "Change over from another program, or from an earlier version",
 		Long: `Shows what the settings of another program become with kubectl-upgrade, one by one, and
-changes over to it.`,
+changes over to it; or rewrites files with objects of an earlier version.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -50,7 +50,7 @@ changes over to it.`,
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newMigrateKured(p), newMigrateFLUO(p), newMigrateTimer(p))
+	cmd.AddCommand(newMigrateKured(p), newMigrateFLUO(p), newMigrateTimer(p), newMigrateObjects(p))
 	for _, sub := range cmd.Commands() {
 		sub.Args = p.explainArguments(sub.Args)
 	}

@@ -38,5 +38,5 @@ func minorCluster(t *testing.T) (*cluster, *rest.Config, []string) {
 	c.addNode("worker-1.eu-central-1.compute.internal", false)
 	c.addNode("worker-2.eu-central-1.compute.internal", false)
 	c.addAPIServer("cp-1")
-	return c, config, []string{"apply", "v1.35.4", "--ignore-windows", "--ignore-check", "control-plane-pod,facts-missing"}
+	return c, config, []string{"apply", "v1.35.4", "--ignore-windows", "--ignore-check", "control-plane-pod,facts-missing=a test"}
 }

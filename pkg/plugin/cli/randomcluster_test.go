@@ -61,7 +61,7 @@ status: {type: Patch, outcome: Succeeded, fromVersion: v1.34.3, triggerTime: "20
 ---
 kind: MaintenanceSchedule
 metadata: {name: a}
-spec: {maintenanceExclusions: [{name: a, startTime: "2026-01-01T00:00:00Z", endTime: "2099-01-01T00:00:00Z", reason: a reason, upgrades: [Reboot]}]}
+spec: {maintenanceExclusions: [{name: a, startTime: "2026-01-01T00:00:00Z", endTime: "2099-01-01T00:00:00Z", comment: a reason, upgradeTypes: [Reboot]}]}
 ---
 kind: MaintenanceSchedule
 metadata: {name: nights}

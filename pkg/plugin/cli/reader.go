@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/former"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
@@ -134,7 +135,7 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err != nil {
 		return shot, fmt.Errorf("reading a snapshot: %s: %w; %s", file, err, hint)
 	}
-	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot, formerSnapshotKind); {
+	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot, manifest.Earlier{Kinds: []string{formerSnapshotKind}, Convert: former.ConvertSnapshot}); {
 	case err != nil && shot.Kind != snapshotKind && shot.Kind != formerSnapshotKind:
 		return shot, fmt.Errorf("reading %s: it is no %s (%w); %s", file, snapshotKind, err, hint)
 	case err != nil:

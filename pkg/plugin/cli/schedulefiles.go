@@ -122,7 +122,7 @@ func filesOf(path string) (files []string, isFolder bool, err error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading schedules: %w; -f requires a file, a folder, or - for standard input", err)
+		return nil, false, fmt.Errorf("reading files: %w; -f requires a file, a folder, or - for standard input", err)
 	}
 	if !info.IsDir() {
 		return []string{path}, false, nil

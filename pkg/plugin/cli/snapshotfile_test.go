@@ -55,6 +55,14 @@ func TestSnapshotFiles(t *testing.T) {
 	if shot, err := loadSnapshot(file); err != nil || shot.Kind != snapshotKind || len(shot.Nodes) != 1 {
 		t.Errorf("one with the former kind: %s with %d nodes, %v", shot.Kind, len(shot.Nodes), err)
 	}
+	const fields = `"nodes": [], "upgrades": [{"metadata": {"name": "u"}, "spec": {"version": "v1.35.4", "reason": "why", "retryOf": "t"}}],
+		"policy": {"metadata": {"name": "cluster"}, "spec": {"notices": [{"name": "a", "urlSecret": "s"}]}}}`
+	if err := os.WriteFile(file, []byte(head+fields), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if shot, err := loadSnapshot(file); err != nil || shot.Upgrades[0].Spec.Comment != "why" || shot.Upgrades[0].Spec.RetryOf.Name != "t" || shot.Policy.Spec.Notices[0].URLSecretRef.Name != "s" {
+		t.Errorf("one with fields of an earlier version: %+v, %v", shot.Upgrades, err)
+	}
 	if err := os.WriteFile(file, []byte(former+`"nodes": [{"name": "a", "mood": "bad"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -68,6 +68,10 @@ func TestCheck(t *testing.T) {
 		{"not installed: source", uninstalled, "source ok: from this machine", Warn},
 		{"not installed: source unreachable", func(f *Facts) { uninstalled(f); f.SourceProblem = "no such host" }, "source warn: no such host", Warn},
 		{"not installed: Ubuntu", func(f *Facts) { uninstalled(f); f.Nodes[0].Status.NodeInfo.OSImage = "Ubuntu 24.04" }, "nodes warn: w1 do not run Flatcar", Warn},
+		{"a policy of an earlier version", func(f *Facts) {
+			f.Policy.Name = "cluster"
+			f.Policy.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"UpgradePolicy","spec":{"hooks":[{"name":"a","onFailure":"Hold"}]}}`}
+		}, "objects warn: UpgradePolicy cluster was applied as an earlier version had it, and these fields have no effect: spec.hooks[0].onFailure is now failurePolicy", Warn},
 		{"kinds may not be read", func(f *Facts) { f.Kinds = nil }, "installation unknown: may not be read", OK},
 		{"a kind is missing", func(f *Facts) { f.Kinds = append(f.Kinds, Kind{Name: "UpgradeRecord", Missing: true}) }, "kinds fail: does not know the kind UpgradeRecord", Fail},
 		{"a field is missing", func(f *Facts) { f.Kinds[0].Lacks = []string{"spec.mode"} }, "kinds warn: NodeUpgrade lacks spec.mode", Warn},
@@ -195,7 +199,7 @@ func TestLacks(t *testing.T) {
 		}},
 	}}
 	got := strings.Join(Lacks(reflect.TypeFor[v1alpha1.MaintenanceSchedule](), schema), " ")
-	for _, want := range []string{"spec.timeZone", "spec.maintenanceWindows.recurrence", "status.state", "spec.maintenanceExclusions.reason"} {
+	for _, want := range []string{"spec.timeZone", "spec.maintenanceWindows.recurrence", "status.state", "spec.maintenanceExclusions.comment"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %s: not %s", got, want)
 		}

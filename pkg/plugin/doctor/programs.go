@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/former"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -123,6 +126,32 @@ func versions(f Facts) (lines []Line) {
 		return []Line{{"versions", Warn, "the plugin has another version than what runs: " + all, "Install the plugin of the same version"}}
 	}
 	return []Line{{"versions", OK, all, ""}}
+}
+
+// objects finds those that were applied with fields of an earlier version, which the API server dropped.
+func objects(f Facts) (lines []Line) {
+	add := func(kind string, o metav1.Object) {
+		changes := former.Applied(o.GetAnnotations())
+		if len(changes) == 0 {
+			return
+		}
+		var texts []string
+		for _, c := range changes {
+			texts = append(texts, c.String())
+		}
+		lines = append(lines, Line{"objects", Warn, fmt.Sprintf("%s %s was applied as an earlier version had it, and these fields have no effect: %s", kind, o.GetName(), strings.Join(texts, "; ")),
+			"Rewrite its file with `kubectl upgrade migrate objects -f FILE`, and apply it again"})
+	}
+	if f.Policy != nil {
+		add("UpgradePolicy", f.Policy)
+	}
+	for i := range f.Schedules {
+		add("MaintenanceSchedule", &f.Schedules[i])
+	}
+	for i := range f.Upgrades {
+		add("ClusterUpgrade", &f.Upgrades[i])
+	}
+	return lines
 }
 
 func orUnknown(text string) string {

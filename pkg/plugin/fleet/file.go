@@ -30,7 +30,7 @@ type Stage struct {
 
 // ReadFile reads a Fleet. What is unknown in it is an error with its line.
 func ReadFile(text []byte) (f File, err error) {
-	if err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), FileKind, &f); err != nil {
+	if err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), FileKind, &f, manifest.Earlier{}); err != nil {
 		return f, err
 	}
 	if field, err := f.check(); err != nil {

@@ -108,8 +108,8 @@ func Covers(there, asked v1alpha1.MaintenanceSchedule, now time.Time) string {
 		return "it does not hold now"
 	}
 	x := there.Spec.MaintenanceExclusions[i]
-	if len(x.Upgrades) > 0 && (len(want.Upgrades) == 0 || slices.ContainsFunc(want.Upgrades, func(t v1alpha1.UpgradeType) bool { return !slices.Contains(x.Upgrades, t) })) {
-		return fmt.Sprintf("it is for %v alone", x.Upgrades)
+	if len(x.UpgradeTypes) > 0 && (len(want.UpgradeTypes) == 0 || slices.ContainsFunc(want.UpgradeTypes, func(t v1alpha1.UpgradeType) bool { return !slices.Contains(x.UpgradeTypes, t) })) {
+		return fmt.Sprintf("it is for %v alone", x.UpgradeTypes)
 	}
 	if x.EndTime.Time.Before(want.EndTime.Time) {
 		return "it ends at " + x.EndTime.UTC().Format(time.RFC3339)

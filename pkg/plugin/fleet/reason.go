@@ -95,7 +95,7 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 	}
 	if s.Upgrade == nil && s.Policy != nil {
 		for _, t := range s.Policy.TakenBack {
-			add(rankWaits, false, ReasonTakenBack, strings.TrimSuffix(fmt.Sprintf("%s was taken back by %s: %s", t.Version, t.Upgrade, t.Reason), ": "), nil)
+			add(rankWaits, false, ReasonTakenBack, strings.TrimSuffix(fmt.Sprintf("%s was taken back by %s: %s", t.Version, t.Upgrade, t.Comment), ": "), nil)
 		}
 	}
 	if s.Upgrade == nil && r.Behind != nil {

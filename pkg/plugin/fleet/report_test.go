@@ -94,7 +94,7 @@ func TestCovers(t *testing.T) {
 	nodes := func(s *v1alpha1.MaintenanceSchedule) {
 		s.Spec.NodeSelector = v1alpha1.NewLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}})
 	}
-	minors := exclusion(func(x *v1alpha1.MaintenanceExclusion) { x.Upgrades = []v1alpha1.UpgradeType{v1alpha1.TypeMinor} })
+	minors := exclusion(func(x *v1alpha1.MaintenanceExclusion) { x.UpgradeTypes = []v1alpha1.UpgradeType{v1alpha1.TypeMinor} })
 	for name, test := range map[string]struct {
 		there, asked v1alpha1.MaintenanceSchedule
 		want         string

@@ -64,7 +64,7 @@ func TestReasons(t *testing.T) {
 	noCoordinator := func(s *clusterstate.Snapshot) { s.Programs.CoordinatorRenewed = &time.Time{} }
 	failedNode := func(s *clusterstate.Snapshot) { s.NodeUpgrades[0].Status.Step = v1alpha1.StepFailed }
 	frozen := func(s *clusterstate.Snapshot) {
-		s.Schedules = append(s.Schedules, timetable("audit", "maintenanceExclusions: [{name: x, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z, reason: the audit}]"))
+		s.Schedules = append(s.Schedules, timetable("audit", "maintenanceExclusions: [{name: x, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z, comment: the audit}]"))
 	}
 	observe := func(s *clusterstate.Snapshot) { s.Policy.Spec.Mode = v1alpha1.ModeObserve }
 	approval := func(s *clusterstate.Snapshot) { s.Upgrades[0].Spec.Strategy.Approval = v1alpha1.ApprovalRequired }
@@ -91,10 +91,10 @@ func TestReasons(t *testing.T) {
 		"mode Observe, and the last failed":    {with(over(base(), v1alpha1.OutcomeFailed), observe), "Failed NodeFailed person"},
 		"an approval is missing":               {with(asked(base(), v1alpha1.ReasonApprovalRequired, false), approval), "Waiting ApprovalRequired person"},
 		"an abandoned node is no failure": {with(base(), func(s *clusterstate.Snapshot) {
-			s.NodeUpgrades[0].Abandoned = &v1alpha1.Abandoned{By: "a", Reason: "b"}
+			s.NodeUpgrades[0].Abandoned = &v1alpha1.Abandoned{By: "a", Comment: "b"}
 		}), "Idle"},
 		"a version was taken back": {with(base(), func(s *clusterstate.Snapshot) {
-			s.Policy.Status.TakenBack = []v1alpha1.TakenBackVersion{{Version: "v1.34.4", Reason: "slow"}}
+			s.Policy.Status.TakenBack = []v1alpha1.TakenBackVersion{{Version: "v1.34.4", Comment: "slow"}}
 		}), "Idle TakenBack"},
 		"no agent": {with(base(), func(s *clusterstate.Snapshot) { s.Nodes, s.NodeUpgrades = nil, nil }), "Idle AgentNotRunning person"},
 		"a schedule that is invalid": {with(base(), func(s *clusterstate.Snapshot) {

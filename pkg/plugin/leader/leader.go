@@ -164,7 +164,7 @@ func (l *Link) Try(ctx context.Context) (ran []v1alpha1.RanVersion, err error) {
 	if err != nil {
 		return nil, l.Follower.problem("reading Secret "+l.Name, err)
 	}
-	access, err := secret.ReadKubeconfig(string(stored.Data[secret.KubeconfigKey]))
+	access, err := secret.ReadKubeconfig(string(stored.Data[v1alpha1.KubeconfigKey]))
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig in Secret %s: %w", l.Name, err)
 	}
@@ -203,7 +203,7 @@ func (l *Link) setGate(ctx context.Context) (owner string, err error) {
 // equal reports whether both ask the same. sameDigests is true where it is absent.
 func equal(a, b *v1alpha1.ClusterGate) bool {
 	same := func(g *v1alpha1.ClusterGate) bool { return g.SameDigests == nil || *g.SameDigests }
-	return a.KubeconfigSecret == b.KubeconfigSecret && a.SoakSeconds == b.SoakSeconds && same(a) == same(b)
+	return a.KubeconfigSecretRef.Or(v1alpha1.KubeconfigKey) == b.KubeconfigSecretRef.Or(v1alpha1.KubeconfigKey) && a.SoakSeconds == b.SoakSeconds && same(a) == same(b)
 }
 
 // changeGates changes the gates of the follower's policy by an operation of JSON Patch. Nil: there is

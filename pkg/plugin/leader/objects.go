@@ -70,13 +70,13 @@ metadata: {name: SECRET, namespace: NAMESPACE, labels: {LEADER: UID}, annotation
 type: Opaque
 `, "SECRET", l.Name, "LEADER", leaderLabel, "UID", quoted(l.Leader.UID), "CONTEXT", nameAnnotation, "NAME", quoted(l.Leader.Name),
 		"UNTIL", untilAnnotation, "EXPIRES", quoted(expires.UTC().Format(time.RFC3339)))[0]
-	object.Object["data"] = map[string]any{secret.KubeconfigKey: base64.StdEncoding.EncodeToString(text)}
+	object.Object["data"] = map[string]any{v1alpha1.KubeconfigKey: base64.StdEncoding.EncodeToString(text)}
 	return object, nil
 }
 
 // gate returns the gate of the follower's UpgradePolicy.
 func (l *Link) gate() v1alpha1.Gate {
-	cluster := &v1alpha1.ClusterGate{KubeconfigSecret: l.Name, SoakSeconds: int32(l.Soak.Seconds())}
+	cluster := &v1alpha1.ClusterGate{KubeconfigSecretRef: v1alpha1.SecretKeyReference{Name: l.Name}, SoakSeconds: int32(l.Soak.Seconds())}
 	if l.AnyDigests {
 		same := false
 		cluster.SameDigests = &same
@@ -86,7 +86,7 @@ func (l *Link) gate() v1alpha1.Gate {
 
 // policy returns an UpgradePolicy that has nothing but the gate.
 func (l *Link) policy() map[string]any {
-	cluster := map[string]any{"kubeconfigSecret": l.Name, "soakSeconds": int64(l.Soak.Seconds())}
+	cluster := map[string]any{"kubeconfigSecretRef": map[string]any{"name": l.Name}, "soakSeconds": int64(l.Soak.Seconds())}
 	if l.AnyDigests {
 		cluster["sameDigests"] = false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/former"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
@@ -181,6 +182,12 @@ func (o Object) at(line int, f *fault) error {
 	}
 	if o.in.of > 1 {
 		p.Document = o.in.number
+	}
+	if f.unknown {
+		above, name := f.at[:len(f.at)-1], f.at[len(f.at)-1].(string)
+		if now := former.NowCalled(o.Kind, above, name); now != "" {
+			f.hint = fmt.Sprintf("it is called %s now, and `kubectl upgrade migrate objects -f FILE` rewrites the file", now)
+		}
 	}
 	ours := f.hint == "" && slices.Contains(kinds, o.Kind)
 	switch {

@@ -50,7 +50,7 @@ func TestFilesAreReadWhole(t *testing.T) {
 		"a list":                      {list(named("a"), named("b")), "a b"},
 		"a list in a list":            {list(named("a"), list(named("b"), list(named("c")))), "a b c"},
 		"a list of the kind":          {`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"MaintenanceScheduleList","items":[{"metadata":{"name":"a"},"spec":{}},` + named("b") + `]}`, "a b"},
-		"escaped characters":          {strings.Replace(named("a"), `"spec":{}`, `"spec":{"maintenanceExclusions":[{"name":"x","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-02T00:00:00Z","reason":"\ud83d\ude00 \/"}]}`, 1) + named("b"), "a b"},
+		"escaped characters":          {strings.Replace(named("a"), `"spec":{}`, `"spec":{"maintenanceExclusions":[{"name":"x","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-02T00:00:00Z","comment":"\ud83d\ude00 \/"}]}`, 1) + named("b"), "a b"},
 		"other kinds":                 {"resources: [a.yaml]\n---\n" + yaml("a") + "---\napiVersion: v1\nkind: ConfigMap\n---\n# nothing\n---\napiVersion: example.com/v1\nkind: AllowList\nitems: [a]\n", "a"},
 		"braces, then a marker":       {"{apiVersion: kubectl-upgrade.dev/v1alpha1, kind: MaintenanceSchedule, metadata: {name: a}, spec: {}} # c\n\n---\n" + yaml("b"), "a b"},
 		"a marker in a text":          {strings.Replace(yaml("a"), "spec: {}", "  annotations:\n    note: |\n      ---\n      ...\nspec: {}", 1), "a"},

@@ -54,7 +54,7 @@ var rules = []string{
 
 // cases are files with one object that the API server may accept or refuse.
 func cases() []string {
-	all := []string{spec(""), spec("timezone: UTC"), window(""), exclusion("reason: x"), window("reason: x"), "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata: {name: s}\n"}
+	all := []string{spec(""), spec("timezone: UTC"), window(""), exclusion("comment: x"), window("comment: x"), "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata: {name: s}\n"}
 	for _, rule := range rules {
 		all = append(all, window(fmt.Sprintf(`recurrence: "%s"`, rule)))
 	}
@@ -72,7 +72,7 @@ func cases() []string {
 		"{matchLabels: {a: a, b: b, c: c, d: d, e: e, f: f, g: g, h: h}}", "{matchLabels: {a: a, b: b, c: c, d: d, e: e, f: f, g: g, h: h, i: i}}", "{matchExpressions: null}", "{matchExpressions: [null]}", "{matchExpressions: [{key: a, operator: Exists}]}", "{matchExpressions: [{key: a, operator: Exists, values: []}]}", "{matchExpressions: [{key: a, operator: Exists, values: [b]}]}", "{matchExpressions: [{key: a, operator: In}]}", "{matchExpressions: [{key: a, operator: In, values: []}]}", "{matchExpressions: [{key: a, operator: In, values: [b, b]}]}", "{matchExpressions: [{key: a, operator: In, values: [\"b c\"]}]}", "{matchExpressions: [{key: a, operator: in, values: [b]}]}", "{matchExpressions: [{key: a, values: [b]}]}", "{matchExpressions: [{operator: Exists}]}", "{matchExpressions: [{key: a b, operator: Exists}]}", "{matchExpressions: [{key: a, operator: In, values: [1]}]}", "{matchExpressions: [{key: a, operator: In, values: [" + strings.Repeat("b, ", 32) + "b]}]}", "{matchExpressions: [" + strings.Repeat("{key: a, operator: Exists}, ", 8) + "]}", "{matchExpressions: [" + strings.Repeat("{key: a, operator: Exists}, ", 9) + "]}", "{matchFields: []}"} {
 		all = append(all, spec("nodeSelector: "+selector))
 	}
-	for _, fields := range []string{"upgrades: []", "upgrades: null", "upgrades: [Patch, Minor, Reboot]", "upgrades: [Patch, Patch]", "upgrades: [patch]", "upgrades: Patch", "upgrades: [1]", "upgrades: [Patch, Minor, Reboot, Patch]", "reason: null", "reason: 5", `reason: ""`, "reason: " + strings.Repeat("ä", 256), "reason: " + strings.Repeat("a", 257), "reason: {a: b}"} {
+	for _, fields := range []string{"upgradeTypes: []", "upgradeTypes: null", "upgradeTypes: [Patch, Minor, Reboot]", "upgradeTypes: [Patch, Patch]", "upgradeTypes: [patch]", "upgradeTypes: Patch", "upgradeTypes: [1]", "upgradeTypes: [Patch, Minor, Reboot, Patch]", "comment: null", "comment: 5", `comment: ""`, "comment: " + strings.Repeat("ä", 256), "comment: " + strings.Repeat("a", 257), "comment: {a: b}"} {
 		all = append(all, exclusion(fields))
 	}
 	many := func(n int) string {

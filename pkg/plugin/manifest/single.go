@@ -11,11 +11,18 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
+// Earlier is how earlier versions wrote an object.
+type Earlier struct {
+	Kinds   []string                    // names that its kind had
+	Convert func(object map[string]any) // changes an object of such a version; nil: its fields are the same
+}
+
 // ReadSingle reads the one object of a file into a value of its kind, as the program wrote it. Every
-// field must be known, and every object in it must have a name. The kind may have the former names, too.
-func ReadSingle(text []byte, apiVersion, kind string, into any, former ...string) error {
+// field must be known, and every object in it must have a name. What
+// earlier versions wrote is read, too.
+func ReadSingle(text []byte, apiVersion, kind string, into any, earlier Earlier) error {
 	var head metav1.TypeMeta
-	isKind := json.Unmarshal(text, &head) == nil && head.APIVersion == apiVersion && (head.Kind == kind || slices.Contains(former, head.Kind))
+	isKind := json.Unmarshal(text, &head) == nil && head.APIVersion == apiVersion && (head.Kind == kind || slices.Contains(earlier.Kinds, head.Kind))
 	if isKind && !bytes.Contains(text, []byte("null")) { // which reads as an object without anything
 		strict, err := kjson.UnmarshalStrict(text, into)
 		if err == nil && len(strict) == 0 && nameless(reflect.ValueOf(into).Elem(), nil) == nil {
@@ -35,7 +42,7 @@ func ReadSingle(text []byte, apiVersion, kind string, into any, former ...string
 	switch {
 	case !is:
 		return o.problem(faultAt(nil, "it is %s, not an object", typeNames[kindOf(o.in.value)]))
-	case object["apiVersion"] != apiVersion || named != kind && !slices.Contains(former, named):
+	case object["apiVersion"] != apiVersion || named != kind && !slices.Contains(earlier.Kinds, named):
 		return o.problem(faultAt(nil, "it has no apiVersion %s with kind %s", apiVersion, kind))
 	case len(documents) > 1:
 		return Object{in: documents[1]}.problem(faultAt(nil, "only one object was expected"))
@@ -43,6 +50,9 @@ func ReadSingle(text []byte, apiVersion, kind string, into any, former ...string
 	o.value = object
 	if at, line := repeated(o.in.tree(), nil); at != nil {
 		return o.at(line, faultAt(at, "is there twice"))
+	}
+	if earlier.Convert != nil {
+		earlier.Convert(object)
 	}
 	if f := typesOf(reflect.TypeOf(into).Elem(), false).check(object, nil); f != nil {
 		return o.problem(f)

@@ -20,7 +20,7 @@ func TestVerify(t *testing.T) {
 		start := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		return &v1alpha1.MaintenanceSchedule{TypeMeta: typeOf("MaintenanceSchedule"), ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.MaintenanceScheduleSpec{
 			TimeZone:              zone,
-			MaintenanceExclusions: []v1alpha1.MaintenanceExclusion{{Period: v1alpha1.Period{Name: "freeze", StartTime: start, EndTime: metav1.NewTime(start.Add(time.Hour))}, Reason: reason}},
+			MaintenanceExclusions: []v1alpha1.MaintenanceExclusion{{Period: v1alpha1.Period{Name: "freeze", StartTime: start, EndTime: metav1.NewTime(start.Add(time.Hour))}, Comment: reason}},
 		}}
 	}
 	upgrade := func(method v1alpha1.Method) runtime.Object {
@@ -33,7 +33,7 @@ func TestVerify(t *testing.T) {
 		"a freeze":   {freeze("a", "", "x"), ""},
 		"its name":   {freeze("A_B", "", "x"), `MaintenanceSchedule would be invalid: metadata.name: "A_B" must be of`},
 		"its zone":   {freeze("a", "localtime", "x"), `MaintenanceSchedule would be invalid: spec.timeZone: "localtime" is another zone on every machine`},
-		"its reason": {freeze("a", "UTC", strings.Repeat("x", 257)), "spec.maintenanceExclusions[0].reason: has 257 characters; at most 256 are allowed"},
+		"its reason": {freeze("a", "UTC", strings.Repeat("x", 257)), "spec.maintenanceExclusions[0].comment: has 257 characters; at most 256 are allowed"},
 		"an upgrade": {upgrade("Reboot"), ""},
 		"its method": {upgrade("Reboots"), `ClusterUpgrade would be invalid: spec.strategy.method: "Reboots" must be`},
 	} {

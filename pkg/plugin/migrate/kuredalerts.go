@@ -35,7 +35,7 @@ func (k *kured) prometheus(row *Row, s setting) {
 	parts := gateURL.FindStringSubmatch(s.value())
 	switch {
 	case parts == nil:
-		row.Meaning, row.Note = None, "a gate's address has no user and no query: write the gate by hand, with prometheus.tokenSecret (docs/gates.md)"
+		row.Meaning, row.Note = None, "a gate's address has no user and no query: write the gate by hand, with prometheus.tokenSecretRef (docs/gates.md)"
 		return
 	case err != nil:
 		row.Meaning, row.Note = None, "write the gate by hand (docs/gates.md): "+err.Error()
@@ -136,7 +136,7 @@ func (k *kured) notice(row *Row, s setting, how string) {
 	}
 	row.Meaning, row.Becomes = Nearest, fmt.Sprintf("notice %s of the UpgradePolicy", notices)
 	row.Note = fmt.Sprintf("an upgrade is told as a whole, with nodes that fail, and not each node's drain and reboot. Create the Secret with the address, %s, from a file: `kubectl -n %s create secret generic %s --from-file=url=FILE`, and let the coordinator read it (docs/gates.md)", how, v1alpha1.Namespace, addressSecret)
-	k.Policy.Notices = append(k.Policy.Notices, v1alpha1.Notice{Name: notices, URLSecret: addressSecret})
+	k.Policy.Notices = append(k.Policy.Notices, v1alpha1.Notice{Name: notices, URLSecretRef: v1alpha1.SecretKeyReference{Name: addressSecret}})
 }
 
 // messageTemplate is the text of one of kured's messages about a node.

@@ -13,20 +13,20 @@ import (
 func TestGatesAndNoticesOfOthersStay(t *testing.T) {
 	var spec v1alpha1.UpgradePolicySpec
 	spec.Gates = []v1alpha1.Gate{{Name: "own"}}
-	spec.Notices = []v1alpha1.Notice{{Name: "kured", URLSecret: "old"}, {Name: "own"}}
+	spec.Notices = []v1alpha1.Notice{{Name: "kured", URLSecretRef: v1alpha1.SecretKeyReference{Name: "old"}}, {Name: "own"}}
 	names := func() (all []string) {
 		for _, g := range spec.Gates {
 			all = append(all, g.Name)
 		}
 		for _, n := range spec.Notices {
-			all = append(all, n.Name+n.URLSecret)
+			all = append(all, n.Name+n.URLSecretRef.Name)
 		}
 		return all
 	}
 	before := names()
 	var result Result
 	result.Policy.Gates = []v1alpha1.Gate{{Name: "kured-alerts"}}
-	result.Policy.Notices = []v1alpha1.Notice{{Name: "kured", URLSecret: "new"}}
+	result.Policy.Notices = []v1alpha1.Notice{{Name: "kured", URLSecretRef: v1alpha1.SecretKeyReference{Name: "new"}}}
 	record, err := NewRecord(result, spec)
 	if err != nil {
 		t.Fatal(err)

@@ -54,10 +54,10 @@ func ignoredRows(checks []v1alpha1.IgnoredCheck, gates []v1alpha1.IgnoredGate) [
 		texts = append(texts, name)
 	}
 	for _, check := range checks {
-		add(check.ID, check.Reason, check.By)
+		add(check.ID, check.Comment, check.By)
 	}
 	for _, gate := range gates {
-		add("gate "+gate.Name, gate.Reason, gate.By)
+		add("gate "+gate.Name, gate.Comment, gate.By)
 	}
 	if len(texts) == 0 {
 		return nil

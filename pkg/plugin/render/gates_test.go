@@ -31,8 +31,8 @@ func TestGates(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	upgrade := &view.Upgrade{
-		Name: "v1.34.4", To: "v1.34.4", IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "bare-pod", Reason: "batch jobs"}},
-		IgnoreGates: []v1alpha1.IgnoredGate{{Name: "quiet", Reason: "at night", By: "alice"}},
+		Name: "v1.34.4", To: "v1.34.4", IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "batch jobs"}},
+		IgnoreGates: []v1alpha1.IgnoredGate{{Name: "quiet", Comment: "at night", By: "alice"}},
 	}
 	for name, screen := range map[string]string{
 		"plan":   Plan(plan.Plan{Gates: gates}, upgrade, o),

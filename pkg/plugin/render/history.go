@@ -45,12 +45,12 @@ func HistoryPage(e view.Ended, o Options) string {
 	if e.RequestedBy != "" {
 		lines = append(lines, titled("Requested:", cell{"by " + e.RequestedBy, plain}))
 	}
-	lines = append(lines, requestRows(e.RequestReason)...)
+	lines = append(lines, requestRows(e.Comment)...)
 	for _, line := range peopleLines(e.People) {
 		lines = append(lines, titled("", cell{line, plain}))
 	}
-	if e.RetryOf != "" {
-		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
+	if e.RetryOf != nil {
+		lines = append(lines, titled("Retry of:", cell{e.RetryOf.Name, plain}))
 	}
 	lines = append(lines, ignoredRows(e.IgnoreChecks, e.IgnoreGates)...)
 	for _, image := range e.Digests {

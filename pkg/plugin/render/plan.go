@@ -60,7 +60,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	switch {
 	case upgrade != nil:
 		rows = append(rows, titled("Upgrade:", cell{upgrade.Name + ", " + path(*upgrade), bold}))
-		rows = append(rows, requestRows(upgrade.RequestReason)...)
+		rows = append(rows, requestRows(upgrade.Comment)...)
 		rows = append(rows, rollbackRows(upgrade.Rollback)...)
 		if why := o.why(upgrade.Reason, upgrade.Message, nil); why != "" {
 			rows = append(rows, titled("", cell{why, upgradeColor(*upgrade)}))

@@ -57,11 +57,11 @@ func TestPlanOfRollback(t *testing.T) {
 	}
 	p := plan.Plan{Upgrade: "rollback-v1.34.3", Version: "v1.34.3", Nodes: []plan.NodePlan{node("worker-1", "v1.34.4"), node("worker-2", "v1.34.4")}}
 	for version, by := range map[string]string{"v1.34.4": "rollback-v1.34.3", "v1.34.5": "rollback-v1.34.4", "v1.33.9": "rollback-v1.33.8"} {
-		one := v1alpha1.TakenBackVersion{Version: version, Time: metav1.NewTime(now.Add(-26 * time.Hour)), Reason: "slow"}
+		one := v1alpha1.TakenBackVersion{Version: version, Time: metav1.NewTime(now.Add(-26 * time.Hour)), Comment: "slow"}
 		one.Upgrade.Name = by
 		p.TakenBack = append(p.TakenBack, one)
 	}
-	u := &view.Upgrade{Name: "rollback-v1.34.3", Type: "Rollback", From: "v1.34.4", To: "v1.34.3", RequestReason: "volumes do not mount", Rollback: &view.Rollback{
+	u := &view.Upgrade{Name: "rollback-v1.34.3", Type: "Rollback", From: "v1.34.4", To: "v1.34.3", Comment: "volumes do not mount", Rollback: &view.Rollback{
 		APIServers: []string{"v1.34.4"}, Ends: []string{"v1.34.6"}, Blocks: []string{"v1.34.4", "v1.34.6"}, Holds: []string{"worker-1", "worker-2"},
 	}}
 	o := render.Options{Now: now, Zone: time.UTC, Width: 100}
@@ -78,13 +78,13 @@ func TestPlanOfRollback(t *testing.T) {
 func TestScreenAfterRollback(t *testing.T) {
 	s := view.Status{
 		Policy: &view.Policy{Mode: v1alpha1.ModeManage, TakenBack: view.NewTakenBack([]v1alpha1.TakenBackVersion{
-			{Version: "v1.34.4", Upgrade: v1alpha1.UpgradeReference{Name: "rollback-v1.34.3"}, Time: metav1.NewTime(now.Add(-26 * time.Hour)), Reason: "volumes do not mount"},
+			{Version: "v1.34.4", Upgrade: v1alpha1.UpgradeReference{Name: "rollback-v1.34.3"}, Time: metav1.NewTime(now.Add(-26 * time.Hour)), Comment: "volumes do not mount"},
 		}, []string{"v1.34.3"})},
 		Nodes: []view.Node{{Name: "worker-1", Kubelet: "v1.34.3", State: view.StateDone, OnHold: true}},
 	}
 	o := render.Options{Now: now, Zone: time.UTC, Width: 100}
 	golden(t, "screen-rollback", render.Screen(s, o))
-	e := view.Ended{Name: "rollback-v1.34.3", Type: "Rollback", From: "v1.34.4", To: "v1.34.3", Outcome: "Succeeded", RequestedBy: "alice", RequestReason: "volumes do not mount"}
+	e := view.Ended{Name: "rollback-v1.34.3", Type: "Rollback", From: "v1.34.4", To: "v1.34.3", Outcome: "Succeeded", RequestedBy: "alice", Comment: "volumes do not mount"}
 	golden(t, "history-rollback", render.HistoryPage(e, o))
 }
 

@@ -31,7 +31,7 @@ func takenBackRows(list []view.TakenBack, o Options) [][2]cell {
 		if i == 0 {
 			title = "Taken back:"
 		}
-		why := strings.TrimSuffix(": "+t.Reason, ": ")
+		why := strings.TrimSuffix(": "+t.Comment, ": ")
 		rows = append(rows, titled(title, cell{fmt.Sprintf("%s by %s, %s ago%s; `%s` brings it again", t.Version, t.Upgrade, o.age(&t.Time), why, t.Command), yellow}))
 	}
 	return rows

@@ -85,7 +85,7 @@ func headline(s view.Status, o Options) [][2]cell {
 	for _, line := range peopleLines(u.People) {
 		text += ", " + line
 	}
-	rows := append([][2]cell{titled("Upgrade:", cell{text, bold})}, requestRows(u.RequestReason)...)
+	rows := append([][2]cell{titled("Upgrade:", cell{text, bold})}, requestRows(u.Comment)...)
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
 	}

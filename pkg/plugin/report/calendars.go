@@ -49,7 +49,7 @@ func calendarOf(c *schedule.Calendar, until time.Time) Calendar {
 		out.Openings = append(out.Openings, Opening{Start: o.Start, End: o.End, Windows: o.Windows})
 	}
 	for _, x := range c.Exclusions {
-		out.Exclusions = append(out.Exclusions, Exclusion{Start: x.Start, End: x.End, Name: x.Name, Reason: x.Reason})
+		out.Exclusions = append(out.Exclusions, Exclusion{Start: x.Start, End: x.End, Name: x.Name, Comment: x.Reason})
 	}
 	out.Openings = slices.DeleteFunc(out.Openings, func(o Opening) bool { return o.Start.After(until) })
 	out.Exclusions = slices.DeleteFunc(out.Exclusions, func(x Exclusion) bool { return x.Start.After(until) })

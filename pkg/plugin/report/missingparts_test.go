@@ -131,7 +131,7 @@ func TestLength(t *testing.T) {
 // TestIgnoredGates checks that a gate which the upgrade did not wait for is noted once, from the
 // record or from the ClusterUpgrade.
 func TestIgnoredGates(t *testing.T) {
-	ignored := []v1alpha1.IgnoredGate{{Name: "alerts", Reason: "noise", By: "alice"}}
+	ignored := []v1alpha1.IgnoredGate{{Name: "alerts", Comment: "noise", By: "alice"}}
 	for name, change := range map[string]func(*clusterstate.Snapshot){
 		"both": func(s *clusterstate.Snapshot) {
 			for i := range s.Records {

@@ -41,22 +41,22 @@ type Report struct {
 
 // Upgrade is what was requested, and how it ended.
 type Upgrade struct {
-	Name           string               `json:"name"`
-	UID            string               `json:"uid"`
-	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
-	From           string               `json:"from,omitempty"`
-	To             string               `json:"to,omitempty"`
-	RequestedBy    string               `json:"requestedBy,omitempty"`
-	RequestedTime  *time.Time           `json:"requestedTime,omitempty"`
-	RequestReason  string               `json:"requestReason,omitempty"`
-	Changed        bool                 `json:"changed,omitempty"`
-	ChangedBy      string               `json:"changedBy,omitempty"`
-	ApprovedBy     string               `json:"approvedBy,omitempty"`
-	RetryOf        string               `json:"retryOf,omitempty"`
-	Method         v1alpha1.Method      `json:"method,omitempty"`
-	MaxUnavailable string               `json:"maxUnavailable,omitempty"`
-	IgnoreWindows  bool                 `json:"ignoreWindows,omitempty"`
-	Suspended      bool                 `json:"suspended,omitempty"`
+	Name           string                   `json:"name"`
+	UID            string                   `json:"uid"`
+	Type           v1alpha1.UpgradeType     `json:"type,omitempty"`
+	From           string                   `json:"from,omitempty"`
+	To             string                   `json:"to,omitempty"`
+	RequestedBy    string                   `json:"requestedBy,omitempty"`
+	RequestedTime  *time.Time               `json:"requestedTime,omitempty"`
+	Comment        string                   `json:"comment,omitempty"`
+	Changed        bool                     `json:"changed,omitempty"`
+	ChangedBy      string                   `json:"changedBy,omitempty"`
+	ApprovedBy     string                   `json:"approvedBy,omitempty"`
+	RetryOf        *v1alpha1.RetriedUpgrade `json:"retryOf,omitempty"`
+	Method         v1alpha1.Method          `json:"method,omitempty"`
+	MaxUnavailable string                   `json:"maxUnavailable,omitempty"`
+	IgnoreWindows  bool                     `json:"ignoreWindows,omitempty"`
+	Suspended      bool                     `json:"suspended,omitempty"`
 	// StartTime is when it became active or, before that, was requested, and EndTime when
 	// it ended. Triggered reports whether it became active.
 	StartTime *time.Time `json:"startTime,omitempty"`
@@ -111,10 +111,10 @@ type Opening struct {
 
 // Exclusion is a time in which nothing might begin.
 type Exclusion struct {
-	Start  time.Time `json:"start"`
-	End    time.Time `json:"end"`
-	Name   string    `json:"name"`
-	Reason string    `json:"reason,omitempty"`
+	Start   time.Time `json:"start"`
+	End     time.Time `json:"end"`
+	Name    string    `json:"name"`
+	Comment string    `json:"comment,omitempty"`
 }
 
 // New returns the report of the upgrade with that name, as it is at an instant.
@@ -266,7 +266,7 @@ func (b *builder) addUpgrade() {
 func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 	b.report.Upgrade = Upgrade{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
-		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason,
+		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), Comment: r.Comment,
 		Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
 		StartTime: clusterstate.Instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: clusterstate.Instant(&r.CompletionTime),
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
@@ -280,7 +280,7 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 // noteGates notes the gates that the upgrade did not wait for.
 func (b *builder) noteGates(gates []v1alpha1.IgnoredGate) {
 	for _, g := range gates {
-		b.report.Notes = append(b.report.Notes, fmt.Sprintf("The upgrade did not wait for gate %s: %s (%s).", g.Name, g.Reason, cmp.Or(g.By, "by whom is not known")))
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf("The upgrade did not wait for gate %s: %s (%s).", g.Name, g.Comment, cmp.Or(g.By, "by whom is not known")))
 	}
 }
 
@@ -292,7 +292,7 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.Upgrade = Upgrade{
 		Name: u.Name, UID: string(u.UID), Type: rules.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		RequestedTime: clusterstate.Instant(&u.CreationTimestamp), RequestReason: u.Spec.Reason, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
+		RequestedTime: clusterstate.Instant(&u.CreationTimestamp), Comment: u.Spec.Comment, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
 		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
 		StartTime: cmp.Or(clusterstate.Instant(u.Status.TriggerTime), clusterstate.Instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
 		EndTime: clusterstate.Instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,

@@ -138,7 +138,7 @@ func (b *builder) cause(piece span, c *Calendar, all *others) (v1alpha1.Reason, 
 	window := slices.IndexFunc(c.Openings, func(o Opening) bool { return span{o.Start, o.End}.covers(piece.start) })
 	for _, x := range c.Exclusions {
 		if (span{x.Start, x.End}).covers(piece.start) {
-			return v1alpha1.ReasonExcluded, "exclusion " + strings.TrimSuffix(x.Name+": "+x.Reason, ": ")
+			return v1alpha1.ReasonExcluded, "exclusion " + strings.TrimSuffix(x.Name+": "+x.Comment, ": ")
 		}
 	}
 	switch {

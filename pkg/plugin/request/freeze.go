@@ -36,9 +36,9 @@ func (f Freeze) Object() (*v1alpha1.MaintenanceSchedule, error) {
 		Spec: v1alpha1.MaintenanceScheduleSpec{
 			TimeZone: f.TimeZone, NodeSelector: f.NodeSelector,
 			MaintenanceExclusions: []v1alpha1.MaintenanceExclusion{{
-				Period:   v1alpha1.Period{Name: "freeze", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(roundUp(f.End))},
-				Reason:   strings.TrimSpace(f.Reason),
-				Upgrades: f.Upgrades,
+				Period:       v1alpha1.Period{Name: "freeze", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(roundUp(f.End))},
+				Comment:      strings.TrimSpace(f.Reason),
+				UpgradeTypes: f.Upgrades,
 			}},
 		},
 	}, nil

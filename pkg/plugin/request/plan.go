@@ -200,7 +200,7 @@ func before(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (
 			return list
 		}
 		next, outcome := queue[0].ClusterUpgrade, v1alpha1.OutcomeFailed
-		if next.Name != u.Spec.RetryOf {
+		if !u.Spec.Retries(next) {
 			list, outcome = append(list, next), v1alpha1.OutcomeSucceeded
 			to, _ := version.Parse(next.Spec.Version) // a Reboot has none
 			s = reached(s, to)
@@ -261,7 +261,7 @@ func startsFrom(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Tim
 
 // Queue returns a note about each upgrade that ends before it is the turn of u.
 func Queue(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (notes []string) {
-	if u.Spec.RetryOf != "" {
+	if u.Spec.RetryOf != nil {
 		return nil // it comes next
 	}
 	for _, first := range before(s, u, at) {

@@ -160,7 +160,7 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 	if slices.ContainsFunc(ids, func(id string) bool { return !preflight.Ignorable(id) }) {
 		return errors.New(what)
 	}
-	ignore := "--ignore-check " + strings.Join(ids, ",")
+	ignore := "--ignore-check " + strings.Join(ids, ",") + "=REASON"
 	if isRollback(u) {
 		return fmt.Errorf("%s, or ignore it: add %s", what, ignore)
 	}

@@ -18,8 +18,8 @@ func TestHintNamesChecksToIgnore(t *testing.T) {
 		findings []v1alpha1.Finding
 		hint     string
 	}{
-		"one":              {[]v1alpha1.Finding{block("etcd-quorum")}, "--ignore-check fluo,etcd-quorum`"},
-		"one, and another": {[]v1alpha1.Finding{block("etcd-quorum"), block("disk-room")}, "--ignore-check fluo,etcd-quorum,disk-room`"},
+		"one":              {[]v1alpha1.Finding{block("etcd-quorum")}, "--ignore-check fluo,etcd-quorum=REASON`"},
+		"one, and another": {[]v1alpha1.Finding{block("etcd-quorum"), block("disk-room")}, "--ignore-check fluo,etcd-quorum,disk-room=REASON`"},
 		"in vain":          {[]v1alpha1.Finding{block("etcd-quorum"), block("image-not-offered")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func labeled(key, value string) func(*clusterstate.Snapshot) {
 func left(version string) func(*clusterstate.Snapshot) {
 	return func(s *clusterstate.Snapshot) {
 		running(version)(s)
-		s.NodeUpgrades[1].Abandoned = &v1alpha1.Abandoned{Reason: "off"}
+		s.NodeUpgrades[1].Abandoned = &v1alpha1.Abandoned{Comment: "off"}
 	}
 }
 
@@ -59,7 +59,7 @@ func completed(at time.Time) func(*v1alpha1.ClusterUpgrade) {
 
 func takingBack(nodes ...string) func(*v1alpha1.ClusterUpgrade) {
 	return func(u *v1alpha1.ClusterUpgrade) {
-		u.Spec.Type, u.Spec.Version, u.Spec.Reason = v1alpha1.TypeRollback, strings.TrimPrefix(u.Name, "rollback-"), "it crashes"
+		u.Spec.Type, u.Spec.Version, u.Spec.Comment = v1alpha1.TypeRollback, strings.TrimPrefix(u.Name, "rollback-"), "it crashes"
 		if len(nodes) > 0 {
 			u.Spec.NodeSelector, _ = Back{Nodes: nodes}.selector(ranBefore())
 		}
@@ -174,7 +174,7 @@ func TestRollbackObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(u.Spec.Type, u.Spec.Version, u.Spec.Reason, u.Spec.IgnoreWindows, *u.Spec.NodeSelector)
+	got := fmt.Sprint(u.Spec.Type, u.Spec.Version, u.Spec.Comment, u.Spec.IgnoreWindows, *u.Spec.NodeSelector)
 	if want := "Rollbackv1.34.3it crashestrue {map[] [{kubernetes.io/hostname In [cp-1 w-1]}]}"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

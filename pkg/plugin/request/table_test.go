@@ -102,7 +102,7 @@ func ended(outcome v1alpha1.Outcome) func(*v1alpha1.ClusterUpgrade) {
 }
 
 func retryOf(name string) func(*v1alpha1.ClusterUpgrade) {
-	return func(u *v1alpha1.ClusterUpgrade) { u.Spec.RetryOf = name }
+	return func(u *v1alpha1.ClusterUpgrade) { u.Spec.RetryOf = &v1alpha1.RetriedUpgrade{Name: name} }
 }
 
 // work makes a node work for the first upgrade.
@@ -222,7 +222,10 @@ func answer(s clusterstate.Snapshot, r Upgrade) string {
 	if err := Refuse(supposed, decided, u); err != nil {
 		return end("error: " + err.Error())
 	}
-	created := strings.TrimSuffix("creates "+u.Name+" retryOf "+u.Spec.RetryOf, " retryOf ")
+	created := "creates " + u.Name
+	if u.Spec.RetryOf != nil {
+		created += " retryOf " + u.Spec.RetryOf.Name
+	}
 	for _, one := range TakesBack(s, u) {
 		created += ", ends " + one.Name
 	}

@@ -40,7 +40,7 @@ func (r Upgrade) Existing(s clusterstate.Snapshot, to version.Version, at time.T
 		case u.Spec.Version != to.String() || !r.isLike(s, u.ClusterUpgrade) || failed && u.RetriedBy != nil:
 		case r.Retry && failed:
 			return nil, nil
-		case r.Retry && u.Spec.RetryOf == "":
+		case r.Retry && u.Spec.RetryOf == nil:
 			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, to)
 		default:
 			if flags := r.conflicts(u.ClusterUpgrade); len(flags) > 0 {
@@ -62,7 +62,7 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--start-time":      r.StartTime == nil || spec.StartTime != nil && spec.StartTime.Time.Equal(*r.StartTime),
 		"--max-unavailable": r.MaxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(r.MaxUnavailable),
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
-		"--reason":          r.Reason == spec.Reason,
+		"--reason":          r.Reason == spec.Comment,
 		"--ignore-windows":  r.IgnoreWindows == spec.IgnoreWindows,
 		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
 		"--ignore-gate":     !slices.ContainsFunc(r.IgnoreGates, func(g v1alpha1.IgnoredGate) bool { return !spec.IgnoresGate(g.Name) }),
@@ -96,7 +96,7 @@ func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Tim
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), Reason: r.Reason, IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
+			Version: to.String(), Comment: r.Reason, IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
 			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(r.Method)},
 		},
 	}
@@ -114,29 +114,28 @@ func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Tim
 	return u, err
 }
 
-// retryOf returns the name of the failed upgrade whose place the request takes.
-// Empty: nothing failed.
-func (r Upgrade) retryOf(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version, at time.Time) (string, error) {
+// retryOf returns the failed upgrade whose place the request takes. Nil: nothing failed.
+func (r Upgrade) retryOf(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version, at time.Time) (*v1alpha1.RetriedUpgrade, error) {
 	if queue := queueOf(withoutTaken(s, u), at); len(queue) > 0 && hasFailed(queue[0].ClusterUpgrade) {
 		active := queue[0]
 		if r.Retry {
-			return active.Name, nil
+			return active.Retry(), nil
 		}
 		_, message := active.Status.Explain()
-		return "", fmt.Errorf("ClusterUpgrade %s has failed (%s) and is still active, so this one would wait behind it: fix that, or add --retry to replace it", active.Name, message)
+		return nil, fmt.Errorf("ClusterUpgrade %s has failed (%s) and is still active, so this one would wait behind it: fix that, or add --retry to replace it", active.Name, message)
 	}
 	last := r.lastTo(s, to)
 	switch failed := last != nil && (last.Status.Outcome == v1alpha1.OutcomeFailed || last.Status.Outcome == v1alpha1.OutcomeRolledBack); {
 	case last != nil && r.Retry && hookFailed(s.Policy, last):
-		return last.Name, nil
+		return last.Retry(), nil
 	case failed && r.Retry:
-		return last.Name, nil
+		return last.Retry(), nil
 	case failed:
-		return "", fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to start again", to, last.Name, last.Status.Outcome, last.Name)
+		return nil, fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to start again", to, last.Name, last.Status.Outcome, last.Name)
 	case r.Retry:
-		return "", fmt.Errorf("--retry: no upgrade to %s has failed", to)
+		return nil, fmt.Errorf("--retry: no upgrade to %s has failed", to)
 	}
-	return "", nil
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // hasFailed reports whether a node or a hook failed in the upgrade, so that it does not go on.
@@ -147,8 +146,9 @@ func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 
 // RetriesHook reports whether u retries an upgrade of which a hook failed: there may be no other work.
 func RetriesHook(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
-	before := s.Upgrade(u.Spec.RetryOf)
-	return before != nil && hookFailed(s.Policy, before)
+	return slices.ContainsFunc(s.Upgrades, func(other v1alpha1.ClusterUpgrade) bool {
+		return u.Spec.Retries(&other) && hookFailed(s.Policy, &other)
+	})
 }
 
 // hookFailed reports whether a hook of the upgrade failed, such as that of a node that joined late.

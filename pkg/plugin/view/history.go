@@ -60,7 +60,7 @@ func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 	return &Ended{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: clusterstate.Instant(r.TriggerTime), CompletionTime: clusterstate.Instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
-		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), RequestReason: r.RequestReason, IgnoreChecks: r.IgnoreChecks,
+		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), Comment: r.Comment, IgnoreChecks: r.IgnoreChecks,
 		IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot, Digests: r.Digests,
 		People: People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
 	}
@@ -71,7 +71,7 @@ func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *Ended {
 	v := NewUpgrade(u)
 	return &Ended{
 		Name: v.Name, UID: string(u.UID), Type: v.Type, From: v.From, To: v.To, TriggerTime: v.TriggerTime, CompletionTime: v.CompletionTime,
-		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy, RequestReason: v.RequestReason, People: v.People,
+		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy, Comment: v.Comment, People: v.People,
 	}
 }
 

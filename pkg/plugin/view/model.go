@@ -47,8 +47,8 @@ type Upgrade struct {
 	Message        string               `json:"message,omitempty"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// RequestReason is why it was requested, if that was given.
-	RequestReason string `json:"requestReason,omitempty"`
+	// Comment is why it was requested, if that was given.
+	Comment string `json:"comment,omitempty"`
 	People
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
@@ -244,14 +244,14 @@ type Ended struct {
 	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// RequestReason is why it was requested, if that was given.
-	RequestReason string `json:"requestReason,omitempty"`
+	// Comment is why it was requested, if that was given.
+	Comment string `json:"comment,omitempty"`
 	People
 	// RetryOf is the failed upgrade whose place it took.
-	RetryOf      string                  `json:"retryOf,omitempty"`
-	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
-	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
-	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
+	RetryOf      *v1alpha1.RetriedUpgrade `json:"retryOf,omitempty"`
+	IgnoreChecks []v1alpha1.IgnoredCheck  `json:"ignoreChecks,omitempty"`
+	IgnoreGates  []v1alpha1.IgnoredGate   `json:"ignoreGates,omitempty"`
+	EtcdSnapshot *v1alpha1.EtcdSnapshot   `json:"etcdSnapshot,omitempty"`
 	// Digests of the images that it brought.
 	Digests []v1alpha1.ImageDigest `json:"digests,omitempty"`
 	// Record is set where the history is that of one upgrade.

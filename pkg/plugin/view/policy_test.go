@@ -69,7 +69,7 @@ func TestStatusSaysWhoDecidesOnVersions(t *testing.T) {
 // `kubectl upgrade status` says that a hook after the last upgrade failed, which would hold the next one.
 func TestStatusShowsAFailedHook(t *testing.T) {
 	policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	policy.Spec.Hooks = []v1alpha1.Hook{{Name: "report", When: v1alpha1.AfterUpgrade, CronJob: "report"}}
+	policy.Spec.Hooks = []v1alpha1.Hook{{Name: "report", When: v1alpha1.AfterUpgrade, CronJobName: "report"}}
 	run := v1alpha1.HookRun{Name: "report", When: v1alpha1.AfterUpgrade, State: v1alpha1.HookFailed, Reason: "DeadlineExceeded", Job: "report-1", JobUID: "uid"}
 	policy.Status.HookTurns = []v1alpha1.HookTurn{{Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.5"}, Version: "v1.34.5", Outcome: v1alpha1.TurnSucceeded, Hooks: []v1alpha1.HookRun{run}}}
 	shown := view.NewStatus(clusterstate.Snapshot{Policy: &policy}, time.Now())

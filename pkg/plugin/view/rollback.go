@@ -61,7 +61,7 @@ type TakenBack struct {
 	// Upgrade is the Rollback.
 	Upgrade string    `json:"upgrade"`
 	Time    time.Time `json:"time"`
-	Reason  string    `json:"reason,omitempty"`
+	Comment string    `json:"comment,omitempty"`
 	// Command brings it again.
 	Command string `json:"command"`
 }
@@ -76,7 +76,7 @@ func NewTakenBack(all []v1alpha1.TakenBackVersion, kubelets []string) (list []Ta
 		}
 		if slices.ContainsFunc(kubelets, older) {
 			list = append(list, TakenBack{
-				Version: one.Version, Upgrade: one.Upgrade.Name, Time: one.Time.UTC(), Reason: one.Reason, Command: BringAgain(one.Version),
+				Version: one.Version, Upgrade: one.Upgrade.Name, Time: one.Time.UTC(), Comment: one.Comment, Command: BringAgain(one.Version),
 			})
 		}
 	}

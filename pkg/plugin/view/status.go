@@ -85,7 +85,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		RequestReason:  u.Spec.Reason,
+		Comment:        u.Spec.Comment,
 		People:         People{ApprovedBy: u.Spec.Approved.By},
 		IgnoreChecks:   u.Spec.IgnoreChecks,
 		IgnoreGates:    u.Spec.IgnoreGates,
@@ -226,7 +226,7 @@ func NewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []Freeze 
 			}
 			list = append(list, Freeze{
 				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
-				Upgrades: x.Upgrades, Nodes: SelectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
+				Upgrades: x.UpgradeTypes, Nodes: SelectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Comment,
 			})
 		}
 	}

@@ -96,7 +96,7 @@ func (d *document) waits() {
 func (d *document) findings() {
 	why := map[string]string{}
 	for _, check := range d.IgnoreChecks {
-		why[check.ID] = text(cmp.Or(check.Reason, "no reason was given"))
+		why[check.ID] = text(cmp.Or(check.Comment, "no reason was given"))
 		if check.By != "" {
 			why[check.ID] += ", by " + code(check.By)
 		}

@@ -115,8 +115,8 @@ func (d *document) summary() {
 		d.row("Versions", code(u.From)+" → "+code(u.To))
 	}
 	d.row("Requested by", cmp.Or(code(u.RequestedBy), "–"))
-	if u.RequestReason != "" {
-		d.row("Reason", text(u.RequestReason))
+	if u.Comment != "" {
+		d.row("Reason", text(u.Comment))
 	}
 	if u.ChangedBy != "" {
 		d.row("Changed last by", code(u.ChangedBy))
@@ -134,8 +134,8 @@ func (d *document) summary() {
 		d.row("Expected to end", d.clock(u.PredictedEndTime))
 	}
 	d.row("Nodes", fmt.Sprintf("%d of %d done", u.Counts.Done, u.Counts.Total))
-	if u.RetryOf != "" {
-		d.row("Retry of", code(u.RetryOf))
+	if u.RetryOf != nil {
+		d.row("Retry of", code(u.RetryOf.Name))
 	}
 	if u.IgnoreWindows {
 		d.row("Windows", "ignored; exclusions counted")

@@ -61,7 +61,7 @@ func TestRollbackIsCalledOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Upgrade.Type, r.Upgrade.From, r.Upgrade.To, r.Upgrade.RequestReason = "Rollback", "v1.34.4", "v1.34.3", "volumes do not mount"
+	r.Upgrade.Type, r.Upgrade.From, r.Upgrade.To, r.Upgrade.Comment = "Rollback", "v1.34.4", "v1.34.3", "volumes do not mount"
 	text := draw(t, r)
 	for _, want := range []string{"## Kubelets taken back to v1.34.3 from v1.34.4: ", "| Reason | volumes do not mount |"} {
 		if !strings.Contains(text, want) {
@@ -87,7 +87,7 @@ func TestUntrustedText(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.Count(draw(t, r), "\n")
-	r.Upgrade.Message, r.Upgrade.RequestedBy, r.Findings[0].Message, r.IgnoreChecks[0].Reason = hostile, hostile, hostile, hostile
+	r.Upgrade.Message, r.Upgrade.RequestedBy, r.Findings[0].Message, r.IgnoreChecks[0].Comment = hostile, hostile, hostile, hostile
 	r.Nodes[0].Reason, r.Nodes[0].Message, r.Nodes[0].Name, r.Notes[0] = "X", hostile, hostile, hostile
 	for i := range r.Nodes {
 		for j := range r.Nodes[i].Waits {

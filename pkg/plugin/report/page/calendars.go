@@ -22,7 +22,7 @@ func (l lanes) calendars() (list []calendar) {
 			one.Open = l.behind(one.Open, o.Start, o.End, title)
 		}
 		for _, x := range c.Exclusions {
-			title := fmt.Sprintf("exclusion %s: %s – %s", strings.TrimSuffix(x.Name+", "+x.Reason, ", "), l.short(x.Start), l.short(x.End))
+			title := fmt.Sprintf("exclusion %s: %s – %s", strings.TrimSuffix(x.Name+", "+x.Comment, ", "), l.short(x.Start), l.short(x.End))
 			one.Excluded = l.behind(one.Excluded, x.Start, x.End, title)
 		}
 		list = append(list, one)
@@ -75,7 +75,7 @@ func (l lanes) windowRows() (rows []windowRow) {
 			add(o.Start, o.End, windowRow{Kind: "window", Class: "open", Name: strings.Join(o.Windows, ", ")})
 		}
 		for _, x := range c.Exclusions {
-			add(x.Start, x.End, windowRow{Kind: "exclusion", Class: "excluded", Name: x.Name, Why: x.Reason})
+			add(x.Start, x.End, windowRow{Kind: "exclusion", Class: "excluded", Name: x.Name, Why: x.Comment})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })

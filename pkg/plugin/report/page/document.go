@@ -203,7 +203,7 @@ type findingRow struct {
 func findingRows(r *report.Report) (rows []findingRow) {
 	why := map[string]string{}
 	for _, check := range r.IgnoreChecks {
-		why[check.ID] = cmp.Or(check.Reason, "no reason was given")
+		why[check.ID] = cmp.Or(check.Comment, "no reason was given")
 		if check.By != "" {
 			why[check.ID] += ", by " + check.By
 		}

@@ -77,7 +77,7 @@ func (l lanes) facts() (list []fact) {
 		return l.full(*t)
 	}
 	add("Requested by", u.RequestedBy, when(u.RequestedTime))
-	add("Reason", u.RequestReason, "")
+	add("Reason", u.Comment, "")
 	add("Changed by", u.ChangedBy, "last")
 	add("Approved by", u.ApprovedBy, "last")
 	first, out := l.work()
@@ -101,7 +101,9 @@ func (l lanes) facts() (list []fact) {
 	}
 	add("Type", strings.Trim(string(u.Type)+", "+strings.ToLower(string(u.Method)), ", "), atOnce(u.MaxUnavailable))
 	add("ClusterUpgrade", u.Name, "UID "+u.UID)
-	add("Retry of", u.RetryOf, "")
+	if u.RetryOf != nil {
+		add("Retry of", u.RetryOf.Name, "")
+	}
 	if u.IgnoreWindows {
 		add("Windows", "ignored", "exclusions counted")
 	}

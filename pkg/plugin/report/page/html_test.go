@@ -45,7 +45,7 @@ func write(t testing.TB, r *report.Report) []byte {
 // TestRollbackIsCalledOne checks that the page of a Rollback says what it was, and why.
 func TestRollbackIsCalledOne(t *testing.T) {
 	r := made(t, upgradesample.Example)
-	r.Upgrade.Type, r.Upgrade.From, r.Upgrade.To, r.Upgrade.RequestReason = "Rollback", "v1.34.4", "v1.34.3", "volumes do not mount"
+	r.Upgrade.Type, r.Upgrade.From, r.Upgrade.To, r.Upgrade.Comment = "Rollback", "v1.34.4", "v1.34.3", "volumes do not mount"
 	_, texts := shape(t, write(t, r))
 	for _, want := range []string{"Kubelets taken back to v1.34.3 from v1.34.4", "volumes do not mount"} {
 		if !strings.Contains(texts, want) {

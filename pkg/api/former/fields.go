@@ -1,0 +1,48 @@
+package former
+
+// field is a field of an earlier version.
+type field struct {
+	kind string
+	at   string // the object that has it; [] stands for each item of a list
+	was  string
+	now  string
+
+	byName bool              // text that is an object with the field name now
+	values map[string]string // values that have another name now
+	absent string            // what the field has where it was absent and is required now
+}
+
+// onFailure is the hook point that was named like the field of a hook.
+var onFailure = map[string]string{"OnFailure": "NodeFailed"}
+
+// fields are those of former versions, each once. Changes of a kind are made in this order.
+var fields = []field{
+	{kind: "MaintenanceSchedule", at: "spec.maintenanceExclusions[]", was: "reason", now: "comment"},
+	{kind: "MaintenanceSchedule", at: "spec.maintenanceExclusions[]", was: "upgrades", now: "upgradeTypes"},
+
+	{kind: "UpgradePolicy", at: "spec.blockedVersions[]", was: "reason", now: "comment"},
+	{kind: "UpgradePolicy", at: "spec.gates[].cluster", was: "kubeconfigSecret", now: "kubeconfigSecretRef", byName: true},
+	{kind: "UpgradePolicy", at: "spec.gates[].prometheus", was: "caSecret", now: "caSecretRef", byName: true},
+	{kind: "UpgradePolicy", at: "spec.gates[].prometheus", was: "tokenSecret", now: "tokenSecretRef", byName: true},
+	{kind: "UpgradePolicy", at: "spec.silences[]", was: "caSecret", now: "caSecretRef", byName: true},
+	{kind: "UpgradePolicy", at: "spec.silences[]", was: "tokenSecret", now: "tokenSecretRef", byName: true},
+	{kind: "UpgradePolicy", at: "spec.notices[]", was: "urlSecret", now: "urlSecretRef", byName: true},
+	{kind: "UpgradePolicy", at: "spec.hooks[]", was: "cronJob", now: "cronJobName"},
+	{kind: "UpgradePolicy", at: "spec.hooks[]", was: "onFailure", now: "failurePolicy"},
+	{kind: "UpgradePolicy", at: "spec.hooks[]", was: "when", now: "when", values: onFailure},
+	{kind: "UpgradePolicy", at: "status.takenBack[]", was: "reason", now: "comment"},
+	{kind: "UpgradePolicy", at: "status.hookTurns[].hooks[]", was: "cronJob", now: "cronJobName"},
+	{kind: "UpgradePolicy", at: "status.hookTurns[].hooks[]", was: "when", now: "when", values: onFailure},
+
+	{kind: "ClusterUpgrade", at: "spec", was: "reason", now: "comment"},
+	{kind: "ClusterUpgrade", at: "spec.ignoreChecks[]", was: "reason", now: "comment", absent: "none was given"},
+	{kind: "ClusterUpgrade", at: "spec.ignoreGates[]", was: "reason", now: "comment"},
+	{kind: "ClusterUpgrade", at: "spec", was: "retryOf", now: "retryOf", byName: true},
+
+	{kind: "NodeUpgrade", at: "abandoned", was: "reason", now: "comment"},
+	{kind: "NodeUpgrade", at: "status.reboot", was: "reason", now: "message"},
+
+	{kind: "UpgradeRecord", at: "", was: "requestReason", now: "comment"},
+	{kind: "UpgradeRecord", at: "ignoreChecks[]", was: "reason", now: "comment", absent: "none was given"},
+	{kind: "UpgradeRecord", at: "ignoreGates[]", was: "reason", now: "comment"},
+}

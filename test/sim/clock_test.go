@@ -20,7 +20,9 @@ func (n *node) clockError() time.Duration {
 }
 
 // now is the time by the node's clock.
-func (n *node) now() time.Time { return clockTime(n.w.now().Add(n.clockError()), n.w.now().Sub(n.w.started)) }
+func (n *node) now() time.Time {
+	return clockTime(n.w.now().Add(n.clockError()), n.w.now().Sub(n.w.started))
+}
 
 // checkClock checks that a node does not go on whose clock was wrong when its agent's reconcile
 // began: each answer of the API server shows that to the agent.

@@ -122,7 +122,9 @@ func readWhole(t *testing.T, kind string, object map[string]any) {
 }
 
 // sameTime compares texts; those of times may have microseconds.
-func sameTime(a, b string) bool { return strings.Replace(a, ".000000Z", "Z", 1) == strings.Replace(b, ".000000Z", "Z", 1) }
+func sameTime(a, b string) bool {
+	return strings.Replace(a, ".000000Z", "Z", 1) == strings.Replace(b, ".000000Z", "Z", 1)
+}
 
 // TestGoldenObjects reads objects with every field, as each version has stored them. `go test
 // ./pkg/api/former -run TestGoldenObjects -store VERSION` adds those of today.

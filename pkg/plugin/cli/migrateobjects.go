@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/manifest"
 )
 
@@ -66,27 +67,44 @@ func (m *migrateObjects) complete(*cobra.Command) error {
 }
 
 func (m *migrateObjects) run(context.Context) error {
+	changed := false
 	for _, file := range m.files {
-		text, err := m.readFile(file)
+		changes, err := m.rewrite(file)
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", displayName(file), err)
-		}
-		rewritten, changes, err := manifest.Rewrite(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", displayName(file), err)
-		}
-		for _, change := range changes {
-			fmt.Fprintf(m.ErrOut, "%s: %s\n", displayName(file), change)
-		}
-		to := file
-		if !m.write {
-			to = standardOutput
-		} else if len(changes) == 0 && file != "-" {
-			continue
-		}
-		if err := m.writeFile(to, os.FileMode(0o644), rewritten); err != nil {
 			return err
 		}
+		changed = changed || changes
+	}
+	if !changed {
+		fmt.Fprintln(m.ErrOut, "Nothing is of an earlier version.")
 	}
 	return nil
 }
+
+// rewrite rewrites one file, and reports whether something changed. A file without our objects may be
+// anything.
+func (m *migrateObjects) rewrite(file string) (changed bool, err error) {
+	text, err := m.readFile(file)
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", displayName(file), err)
+	}
+	var changes []string
+	if bytes.Contains(text, []byte(v1alpha1.Group)) {
+		if text, changes, err = manifest.Rewrite(text); err != nil {
+			return false, fmt.Errorf("reading %s: %w", displayName(file), err)
+		}
+	}
+	for _, change := range changes {
+		fmt.Fprintf(m.ErrOut, "%s: %s\n", displayName(file), change)
+	}
+	switch changed = len(changes) > 0; {
+	case !m.write:
+		return changed, m.writeFile(standardOutput, newFile, text)
+	case changed || file == "-":
+		return changed, m.writeFile(file, newFile, text)
+	}
+	return changed, nil
+}
+
+// newFile is the mode of a file that was not there before.
+const newFile = 0o644

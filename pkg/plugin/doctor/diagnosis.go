@@ -157,10 +157,10 @@ type Facts struct {
 	AgentProblems map[string]string
 	Policy        *v1alpha1.UpgradePolicy
 	// Schedules and Upgrades are those in the cluster; of upgrades, those that have not ended.
-	Schedules []v1alpha1.MaintenanceSchedule
-	Upgrades  []v1alpha1.ClusterUpgrade
-	Nodes         []corev1.Node
-	NodeUpgrades  []v1alpha1.NodeUpgrade
+	Schedules    []v1alpha1.MaintenanceSchedule
+	Upgrades     []v1alpha1.ClusterUpgrade
+	Nodes        []corev1.Node
+	NodeUpgrades []v1alpha1.NodeUpgrade
 	// SourceProblem is why the index of images could not be read from this machine.
 	SourceProblem string
 	// Findings are those of pkg/cluster/preflight for the upgrade that is being carried out, or for

@@ -128,7 +128,7 @@ func (p *pair) lead(ran string) {
 func TestFollow(t *testing.T) {
 	p := newPair(t)
 	p.run(0, "follow --leader-context Admin@staging --soak 72h --dry-run", "prod would follow Admin@staging by the gate admin-staging (dry run)")
-	git := p.run(0, "follow --leader-context Admin@staging --soak 72h --dry-run -o yaml", "# In the leader, Admin@staging:", "# In prod. Add the gate", "soakSeconds: 259200", "kubeconfigSecretRef: {name: admin-staging}")
+	git := p.run(0, "follow --leader-context Admin@staging --soak 72h --dry-run -o yaml", "# In the leader, Admin@staging:", "# In prod. Add the gate", "soakSeconds: 259200", "kubeconfigSecretRef:\n        name: admin-staging")
 	if strings.Contains(git, "kind: Secret") || strings.Contains(git, p.staging.BearerToken) || len(p.gates()) > 0 {
 		t.Fatalf("a dry run wrote, or printed a Secret:\n%s", git)
 	}

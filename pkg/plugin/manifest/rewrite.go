@@ -29,7 +29,11 @@ func Rewrite(text []byte) (rewritten []byte, changes []string, err error) {
 	for _, o := range objects {
 		want = append(want, o.value)
 		for _, c := range former.Convert(o.value) {
-			line, _ := locate(o.in.tree(), o.root.plus(c.Object...))
+			at := o.root.plus(c.Object...)
+			if c.Was != "" {
+				at = at.plus(c.Was)
+			}
+			line, _ := locate(o.in.tree(), at)
 			changes = append(changes, fmt.Sprintf("line %d: %s", o.in.line+line-1, c))
 			if o.in.isJSON {
 				continue

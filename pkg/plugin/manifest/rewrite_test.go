@@ -12,7 +12,7 @@ func TestRewrite(t *testing.T) {
 		"comments and layout stay": {
 			"# ours\n---\n" + apiVersion + "kind: MaintenanceSchedule # a freeze\nmetadata: {name: s}\nspec:\n  maintenanceExclusions:\n    - name: x\n      reason:   \"the books: closed\" # why\n      upgrades: [Minor]\n",
 			"# ours\n---\n" + apiVersion + "kind: MaintenanceSchedule # a freeze\nmetadata: {name: s}\nspec:\n  maintenanceExclusions:\n    - name: x\n      comment:   \"the books: closed\" # why\n      upgradeTypes: [Minor]\n",
-			"line 8: spec.maintenanceExclusions[0].reason is now comment\nline 8: spec.maintenanceExclusions[0].upgrades is now upgradeTypes",
+			"line 9: spec.maintenanceExclusions[0].reason is now comment\nline 10: spec.maintenanceExclusions[0].upgrades is now upgradeTypes",
 		},
 		"text that is an object now": {
 			apiVersion + "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec:\n  notices: [{name: ä, urlSecret: 'it''s'}]\n  silences:\n  - {name: a, caSecret: \"c\\\"a\", tokenSecret: t}\n  hooks:\n  - name: h\n    when: OnFailure\n    cronJob: c\n",
@@ -22,7 +22,7 @@ func TestRewrite(t *testing.T) {
 		"a field that is required now": {
 			apiVersion + "kind: ClusterUpgrade\nmetadata: {name: u}\nspec:\n  version: v1.34.5\n  retryOf: v1.34.4\n  ignoreChecks:\n  - id: a\n  - {id: b}\n  - {id: c, reason: known}\n",
 			apiVersion + "kind: ClusterUpgrade\nmetadata: {name: u}\nspec:\n  version: v1.34.5\n  retryOf: {name: v1.34.4}\n  ignoreChecks:\n  - comment: none was given\n    id: a\n  - {comment: none was given, id: b}\n  - {id: c, comment: known}\n",
-			"line 8: spec.ignoreChecks[0].comment is required now: \"none was given\"\nline 9: spec.ignoreChecks[1].comment is required now: \"none was given\"\nline 10: spec.ignoreChecks[2].reason is now comment\nline 4: spec.retryOf is now an object with a name",
+			"line 8: spec.ignoreChecks[0].comment is required now: \"none was given\"\nline 9: spec.ignoreChecks[1].comment is required now: \"none was given\"\nline 10: spec.ignoreChecks[2].reason is now comment\nline 6: spec.retryOf is now an object with a name",
 		},
 		"a list and other kinds": {
 			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  data: {reason: r}\n- " + apiVersion + "  kind: NodeUpgrade\n  abandoned: {reason: r}\n",

@@ -66,7 +66,7 @@ func upgrades() string {
 	for _, to := range minors[1:] {
 		ignored := "[]"
 		if to == "v1.34.4" {
-			ignored = "[{id: etcd-version, reason: no member of etcd was ever replaced}]"
+			ignored = "[{id: etcd-version, comment: no member of etcd was ever replaced}]"
 		}
 		fmt.Fprintf(&manifest, `---
 apiVersion: kubectl-upgrade.dev/v1alpha1

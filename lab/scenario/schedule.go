@@ -38,7 +38,7 @@ kind: MaintenanceSchedule
 metadata: {name: freeze}
 spec:
   maintenanceExclusions:
-    - {name: freeze, startTime: %q, endTime: %q, reason: the lab is frozen}
+    - {name: freeze, startTime: %q, endTime: %q, comment: the lab is frozen}
 `, start.Format(time.RFC3339), start.Add(time.Hour).Format(time.RFC3339))
 }
 

@@ -18,6 +18,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 GOTESTSUM  := go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
 GOLANGCI   := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 BENCHSTAT  := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 # The real API server that tests use is built into the lab's cache.
@@ -103,6 +104,10 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
+
+# test/oldest is old on purpose. VULNERABILITIES is another database, such as file:///srv/vulndb.
+vulncheck: ## Look for known vulnerabilities that our code reaches (Internet: https://vuln.go.dev)
+	for module in . $(filter-out test/oldest,$(MODULES)); do (cd $$module && $(GOVULNCHECK) $(VULNERABILITIES:%=-db %) -tags $(TAGS) ./...) || exit; done
 
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache
 	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)

@@ -42,7 +42,7 @@ func (c Container) withVariables(specs []flagSpec, prefix string) commandLine {
 	for _, spec := range specs {
 		name := prefix + strings.ToUpper(strings.ReplaceAll(spec.name, "-", "_"))
 		if v, given := c.variable(name); given && !line.settings[spec.name].set() {
-			line.change(spec, name, v.Value, v.Unread)
+			line.change(line.flags.Lookup(spec.name), name, v.text())
 		}
 	}
 	return line

@@ -111,12 +111,12 @@ func (c Container) kuredFlags() commandLine {
 		case !given:
 		case c.flagPrevails():
 			if !before.set() {
-				line.change(spec, name, v.Value, v.Unread)
+				line.change(line.flags.Lookup(spec.name), name, v.text())
 			}
-		case spec.kind == array:
+		case line.flags.Lookup(spec.name).Value.Type() == "stringArray":
 			line.problems = append(line.problems, fmt.Sprintf("%s has no effect: kured reads no variable for this flag", name))
 		default:
-			line.change(spec, name, v.Value, v.Unread)
+			line.change(line.flags.Lookup(spec.name), name, v.text())
 		}
 	}
 	return line

@@ -1,11 +1,15 @@
 package migrate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // kuredFlag is one of kured's flags. becomes sets what the flag becomes in the result; a flag
@@ -95,16 +99,16 @@ func (f kuredFlag) row(s setting) Row {
 	return row
 }
 
-// kind is how a flag is written.
-type kind int
+// kind adds a flag of that kind, without its default: the first value of a list would be added to that.
+type kind func(flags *pflag.FlagSet, name string)
 
-const (
-	text     kind = iota
-	boolean       // --flag alone means true, and takes no word after it
-	number        //
-	duration      // Go's
-	list          // separated by commas; may be repeated
-	array         // may be repeated; commas belong to the value
+var (
+	text     kind = func(flags *pflag.FlagSet, name string) { flags.String(name, "", "") }
+	boolean  kind = func(flags *pflag.FlagSet, name string) { flags.Bool(name, false, "") }
+	number   kind = func(flags *pflag.FlagSet, name string) { flags.Int(name, 0, "") }
+	duration kind = func(flags *pflag.FlagSet, name string) { flags.Duration(name, 0, "") }
+	list     kind = func(flags *pflag.FlagSet, name string) { flags.StringSlice(name, nil, "") } // separated by commas; may be repeated
+	array    kind = func(flags *pflag.FlagSet, name string) { flags.StringArray(name, nil, "") } // may be repeated; commas belong to the value
 )
 
 // flagSpec is a flag of another program.
@@ -128,13 +132,13 @@ func (s setting) set() bool { return s.from != "" }
 func (s setting) value() string { return strings.Join(s.values, ",") }
 
 func (s setting) isTrue() bool {
-	is, err := strconv.ParseBool(s.value())
-	return err == nil && is
+	is, _ := strconv.ParseBool(s.value())
+	return is
 }
 
 func (s setting) number() int {
-	n, _ := strconv.Atoi(s.value())
-	return n
+	n, _ := strconv.ParseInt(s.value(), 0, 0)
+	return int(n)
 }
 
 func (s setting) duration() time.Duration {
@@ -149,101 +153,81 @@ type commandLine struct {
 	problems []string
 	// unreadable reports whether the flags are not known at all.
 	unreadable bool
+	flags      *pflag.FlagSet
 }
 
-// parse reads a command line as spf13/pflag does. With singleDash, -flag is a flag, too, as
-// for the standard library.
+// parse reads a command line. With singleDash, -flag is a flag, too, as for the standard library.
 func (c Container) parse(specs []flagSpec, singleDash bool) commandLine {
-	line := commandLine{settings: map[string]setting{}}
-	byName := map[string]flagSpec{}
+	line := commandLine{settings: map[string]setting{}, flags: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	line.flags.Usage = func() {}
 	for _, spec := range specs {
-		byName[spec.name] = spec
-		line.settings[spec.name] = setting{values: values(spec.kind, spec.fallback)}
+		spec.kind(line.flags, spec.name)
+		line.settings[spec.name] = setting{values: strings.FieldsFunc(spec.fallback, func(r rune) bool { return r == ',' })}
 	}
 	for _, source := range c.Unread {
-		line.problems = append(line.problems, "the variables of "+source+" were not read; -f FILE reads a manifest in which they are written out")
-		line.unreadable = true
+		line.cannotRead("the variables of %s were not read; -f FILE reads a manifest in which they are written out", source)
 	}
-	words := slices.Concat(c.Command, c.Args)
-	if len(c.Command) > 0 {
-		words = words[1:]
-		if shell := c.Command[0]; strings.HasSuffix(shell, "sh") && slices.Contains(words, "-c") {
-			line.problems = append(line.problems, fmt.Sprintf("flags in a script of %s are not read", shell))
-			line.unreadable = true
-			return line
+	words := slices.Concat(c.Command[min(1, len(c.Command)):], c.Args)
+	if len(c.Command) > 0 && strings.HasSuffix(c.Command[0], "sh") && slices.Contains(words, "-c") {
+		line.cannotRead("flags in a script of %s are not read", c.Command[0])
+		return line
+	}
+	for i, word := range words {
+		words[i] = c.expand(word)
+		if word := words[i]; singleDash && len(word) > 1 && word[0] == '-' && word[1] > '9' { // -1 is a value
+			words[i] = "-" + word
 		}
 	}
-	for i := 0; i < len(words); i++ {
-		word, unread := c.expand(words[i])
-		name, is := strings.CutPrefix(word, "--")
-		if !is && singleDash {
-			name, is = strings.CutPrefix(word, "-")
-		}
-		if word == "--" {
-			break
-		}
-		if !is || name == "" {
-			continue
-		}
-		name, value, given := strings.Cut(name, "=")
-		spec, known := byName[name]
-		switch {
-		case !known:
-			line.problems = append(line.problems, fmt.Sprintf("--%s is no flag of the program", name))
-			continue
-		case !given && spec.kind == boolean:
-			value = "true"
-		case !given && i+1 == len(words):
-			line.problems = append(line.problems, fmt.Sprintf("--%s has no value", name))
-			continue
-		case !given:
-			i++
-			value, unread = c.expand(words[i])
-		}
-		line.change(spec, "--"+name, value, unread)
-	}
+	line.read(words)
 	return line
 }
 
-// change sets a flag. Lists and arrays that were set before get more values.
-func (l *commandLine) change(spec flagSpec, from, value, unread string) {
-	before := l.settings[spec.name]
-	next := setting{values: values(spec.kind, value), from: from, unread: unread}
-	if unread == "" {
-		next.problem = wrong(spec.kind, value)
-	}
-	if before.set() && (spec.kind == list || spec.kind == array) {
-		next.values = slices.Concat(before.values, next.values)
-	}
-	l.settings[spec.name] = next
+// cannotRead adds a problem for which the flags are not known.
+func (l *commandLine) cannotRead(format string, args ...any) {
+	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+	l.unreadable = true
 }
 
-// values splits a value.
-func values(k kind, value string) []string {
-	switch {
-	case value == "" && (k == list || k == array):
+// read sets the flags. One that is not known, such as a newer version's, takes no word after it.
+func (l *commandLine) read(words []string) {
+	var unknown *pflag.NotExistError
+	for errors.As(l.flags.ParseAll(words, func(*pflag.Flag, string) error { return nil }), &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		l.flags.AddFlag(&pflag.Flag{Name: unknown.GetSpecifiedName(), NoOptDefVal: "true"})
+	}
+	err := l.flags.ParseAll(words, func(flag *pflag.Flag, value string) error {
+		l.change(flag, "--"+flag.Name, value)
 		return nil
-	case k == list:
-		return strings.Split(value, ",")
+	})
+	if missing, is := errors.AsType[*pflag.ValueRequiredError](err); is {
+		l.problems = append(l.problems, fmt.Sprintf("--%s has no value", missing.GetSpecifiedName()))
+	} else if err != nil {
+		l.cannotRead("%v: the program does not start with that, and what follows it was not read", err)
 	}
-	return []string{value}
+	for _, word := range l.flags.Args() {
+		if _, why := cutUnread(word); why != "" {
+			l.cannotRead("an argument is %s, and was not read", why)
+		}
+	}
 }
 
-// wrong returns why a flag of that kind does not accept the value; empty if it does.
-func wrong(k kind, value string) string {
-	var err error
-	switch k {
-	case boolean:
-		_, err = strconv.ParseBool(value)
-	case number:
-		_, err = strconv.Atoi(value)
-	case duration:
-		_, err = time.ParseDuration(value)
+// change sets a flag. Lists and arrays that were set before get more values.
+func (l *commandLine) change(flag *pflag.Flag, from, value string) {
+	before, known := l.settings[flag.Name]
+	if !known {
+		name, why := cutUnread(flag.Name)
+		l.problems = append(l.problems, fmt.Sprintf("--%s is no flag of the program", name+why))
+		l.unreadable = l.unreadable || why != ""
+		return
 	}
-	if err != nil {
-		return fmt.Sprintf("%q is not valid", value)
+	value, unread := cutUnread(value)
+	next := setting{values: []string{value}, from: from, unread: unread, problem: before.problem}
+	if unread == "" && flag.Value.Set(value) != nil {
+		next.problem = fmt.Sprintf("%q is not valid", value)
 	}
-	return ""
+	if many, is := flag.Value.(pflag.SliceValue); is && next.problem == "" {
+		next.values, next.unread = many.GetSlice(), cmp.Or(before.unread, unread)
+	}
+	l.settings[flag.Name] = next
 }
 
 // Variable is a variable of a container's environment.
@@ -276,9 +260,27 @@ func (c Container) variable(name string) (Variable, bool) {
 	return Variable{}, false
 }
 
-// expand replaces $(NAME) by the variable's value, as Kubernetes does in a command: an
-// unknown name stays, and $$ is a dollar sign. unread is why a value is not known.
-func (c Container) expand(word string) (expanded, unread string) {
+// unreadMark stands in a text before and after why a part of it is not known. No argument has this byte.
+const unreadMark = "\x00"
+
+// text returns the value, or the marked reason why it is not known.
+func (v Variable) text() string {
+	if v.Unread != "" {
+		return unreadMark + v.Unread + unreadMark
+	}
+	return v.Value
+}
+
+// cutUnread returns the text before what is not known, and why that is so.
+func cutUnread(text string) (before, why string) {
+	before, rest, _ := strings.Cut(text, unreadMark)
+	why, _, _ = strings.Cut(rest, unreadMark)
+	return before, why
+}
+
+// expand replaces $(NAME) by the variable's text, as Kubernetes does in a command: an
+// unknown name stays, and $$ is a dollar sign.
+func (c Container) expand(word string) string {
 	var b strings.Builder
 	for word != "" {
 		start := strings.IndexByte(word, '$')
@@ -294,10 +296,7 @@ func (c Container) expand(word string) (expanded, unread string) {
 			word = word[2:]
 		case word[1] == '(' && end > 0:
 			if v, known := c.variable(word[2:end]); known {
-				b.WriteString(v.Value)
-				if v.Unread != "" {
-					unread = v.Unread
-				}
+				b.WriteString(v.text())
 			} else {
 				b.WriteString(word[:end+1])
 			}
@@ -307,5 +306,5 @@ func (c Container) expand(word string) (expanded, unread string) {
 			word = word[1:]
 		}
 	}
-	return b.String() + word, unread
+	return b.String() + word
 }

@@ -5,9 +5,7 @@
 // it are left out and a problem is reported; all other facts are collected. The same
 // files give the same facts, in the same order.
 //
-// It parses units itself, because go-systemd's package unit does not accept all that
-// systemd does: it refuses a line of 2 KiB, where systemd accepts 1 MiB and a kubelet's
-// command line may be long; it fails at a line without a "="; and it reads a comment
-// within a continued line as a part of that line. The same parser reads the files that
-// EnvironmentFile= names, which that package does not support.
+// It asks systemd how a service is started, and reads itself only what systemd reads at each
+// start: the files that EnvironmentFile= names. How units pull each other in it reads from the
+// files, too, because systemd calls a unit that a link below /usr starts disabled.
 package facts

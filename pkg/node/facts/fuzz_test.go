@@ -5,19 +5,15 @@ import (
 	"testing"
 )
 
-// Units, environment files and containerd's configuration are the host's; whatever
+// Commands, environment files and containerd's configuration are the host's; whatever
 // stands in them, what was found in them has names.
-func FuzzUnit(f *testing.F) {
-	f.Add("[Service]\nEnvironment=\"A=b c\" D=e\nEnvironmentFile=-/x\nExecStart=/usr/bin/kubelet $A --v=${D} --feature-gates=X=true,Y=false\n", "A='--node-ip=1.2.3.4'\n")
-	f.Add("[Service]\nExecStart=/x \\\n  \"unended", "=\n#\n\\")
-	f.Add("ExecStart=$", "A=\"")
-	f.Fuzz(func(t *testing.T, unit, file string) {
-		var s service
-		s.add(unit)
-		args, err := s.arguments(environmentFile(file))
-		if err != nil {
-			return
-		}
+func FuzzEnvironment(f *testing.F) {
+	f.Add("/usr/bin/kubelet\n$A\n--v=${D}\n--feature-gates=X=true,Y=false", "A='--node-ip=1.2.3.4'\nD=\"e\"")
+	f.Add("/x\n${A", "=\n#\n\\")
+	f.Add("/x\n$", "A=\"")
+	f.Fuzz(func(t *testing.T, command, file string) {
+		s := service{command: strings.Split(command, "\n")}
+		args := s.arguments(environmentFile(file))
 		found := parseFlags(args)
 		for _, name := range found.names() {
 			if name == "" || strings.HasPrefix(name, "-") {
@@ -29,6 +25,6 @@ func FuzzUnit(f *testing.F) {
 				}
 			}
 		}
-		_ = tomlRoot(unit)
+		_ = tomlRoot(file)
 	})
 }

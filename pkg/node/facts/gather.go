@@ -34,7 +34,7 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 		found.ConfProblem = problem.Error()
 	}
 	found.Armed = sysupdate.Armed(l)
-	found.Node = ForChecks(l, time.Now())
+	found.Node = forChecks(l, time.Now(), func(name string) (service, error) { return askSystemd(ctx, name) })
 	found.KubeletProblem = kubeletProblem(ctx, l, found.Supported)
 	found.Node.DefinitionsProblem = found.ConfProblem
 	found.SoftReboots, found.Node.SoftRebootProblem = soft.Count, soft.Problem
@@ -51,10 +51,10 @@ func kubeletProblem(ctx context.Context, l host.Layout, isImage bool) string {
 	return KubeletProblem(ctx, l, processes)
 }
 
-// ForChecks collects the facts that preflight checks need, except Installed and Etcd, which the
-// agent adds.
-func ForChecks(l host.Layout, now time.Time) v1alpha1.NodeFacts {
-	g := &gatherer{Layout: l, problems: map[string]bool{}}
+// forChecks collects the facts that preflight checks need, except Installed and Etcd, which the
+// agent adds. ask asks systemd how it starts a service.
+func forChecks(l host.Layout, now time.Time, ask func(name string) (service, error)) v1alpha1.NodeFacts {
+	g := &gatherer{Layout: l, ask: ask, problems: map[string]bool{}}
 	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 	for _, collect := range []func(){
 		g.cgroup, g.kubelet, g.ownAPIServer, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
@@ -67,6 +67,7 @@ func ForChecks(l host.Layout, now time.Time) v1alpha1.NodeFacts {
 
 type gatherer struct {
 	host.Layout
+	ask      func(name string) (service, error)
 	facts    v1alpha1.NodeFacts
 	problems map[string]bool
 }

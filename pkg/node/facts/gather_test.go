@@ -16,7 +16,7 @@ import (
 
 func TestOrdinaryNode(t *testing.T) {
 	l := ordinary().on(t)
-	facts := ForChecks(l, now)
+	facts := forChecks(l, now, services{"kubelet.service": kubelet()}.ask)
 	device := facts.Disks[0].Device
 	for i := range facts.Disks {
 		if d := facts.Disks[i]; d.FreeBytes <= 0 || d.Device == "" || d.Device != device {
@@ -39,7 +39,7 @@ func TestOrdinaryNode(t *testing.T) {
 }
 
 func TestNothingThere(t *testing.T) {
-	facts := ForChecks(host.Layout{Dir: t.TempDir()}, now)
+	facts := forChecks(host.Layout{Dir: t.TempDir()}, now, services{}.ask)
 	if facts.CgroupVersion != 0 || len(facts.KubeletFlags) > 0 || len(facts.Disks) > 1 { // the disk that a snapshot would go to is always there
 		t.Errorf("%+v", facts)
 	}
@@ -52,7 +52,7 @@ func TestNothingThere(t *testing.T) {
 // at once, and says what it missed.
 func TestUnusualFiles(t *testing.T) {
 	places := []string{
-		kubeletDropIn, host.KubeletFlags, host.KubeletConfig, "/etc/containerd/config.toml",
+		host.KubeletFlags, "/etc/sysconfig/kubelet", host.KubeletConfig, "/etc/containerd/config.toml",
 		"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/admin.conf", "/etc/kubernetes/patches/etcd.yaml",
 		"/etc/systemd/system/systemd-sysupdate.timer.d/x.conf", "/etc/systemd/system/locksmithd.service", "/etc/kubernetes/kubeadm-upgrade.yaml",
 	}
@@ -72,7 +72,7 @@ func TestUnusualFiles(t *testing.T) {
 				if err := make(l.At(place)); err != nil {
 					t.Fatal(err)
 				}
-				facts := ForChecks(l, now)
+				facts := forChecks(l, now, services{"kubelet.service": kubelet()}.ask)
 				if facts.CgroupVersion != 1 || len(facts.Disks) == 0 {
 					t.Errorf("other facts are gone: %+v", facts)
 				}

@@ -12,21 +12,23 @@ import (
 
 func TestDisks(t *testing.T) {
 	const image, member = host.ImagesDir + "/x.raw", host.EtcdDataDir + "/member/x"
-	const start = "/etc/systemd/system/containerd.service.d/10.conf"
 	tests := map[string]struct {
-		files tree
-		want  []string
+		files      tree
+		containerd service
+		want       []string
 	}{
-		"all":             {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir, host.SnapshotsDir}},
-		"containerd's":    {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
-		"a table's root":  {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", host.SnapshotsDir}},
-		"config by flag":  {tree{start: "[Service]\nEnvironment=CONTAINERD_CONFIG=/usr/share/c.toml\nExecStart=\nExecStart=/usr/bin/containerd --config ${CONTAINERD_CONFIG}\n", "/usr/share/c.toml": "root = '/data/c'\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
-		"root by a flag":  {tree{start: "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --root=/data/c\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
-		"no snapshot yet": {tree{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"all":            {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, service{}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir, host.SnapshotsDir}},
+		"containerd's":   {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"a table's root": {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"config by flag": {tree{"/usr/share/c.toml": "root = '/data/c'\n", "/data/c/x": "x"},
+			service{command: []string{"/usr/bin/containerd", "--config", "${CONTAINERD_CONFIG}"}, environment: []string{"CONTAINERD_CONFIG=/usr/share/c.toml"}},
+			[]string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"root by a flag":  {tree{"/data/c/x": "x"}, service{command: []string{"/usr/bin/containerd", "--root=/data/c"}}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"no snapshot yet": {tree{}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			facts := gather(t, test.files)
+			facts := gatherWith(t, test.files, services{"containerd.service": test.containerd})
 			var got []string
 			for _, d := range facts.Disks {
 				got = append(got, d.Path)

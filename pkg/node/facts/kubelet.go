@@ -24,9 +24,10 @@ import (
 // kubelet collects the kubelet's flags and its configuration. There is a folder of drop-ins
 // only if the flag --config-dir names it.
 func (g *gatherer) kubelet() {
-	flags := g.flagsOf("kubelet.service", "")
+	kubelet := g.service("kubelet.service")
+	flags := g.flagsOf(kubelet, "")
 	g.facts.KubeletFlags = namesAndGates(flags)
-	g.facts.KubeletFlagsElsewhere = namesAndGates(g.flagsOf("kubelet.service", host.KubeletFlags))
+	g.facts.KubeletFlagsElsewhere = namesAndGates(g.flagsOf(kubelet, host.KubeletFlags))
 	config := cmp.Or(flags.value("config"), host.KubeletConfig)
 	var merged, kept []string
 	if dir := flags.value("config-dir"); dir != "" {

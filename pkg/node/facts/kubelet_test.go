@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -23,37 +24,35 @@ func TestCgroup(t *testing.T) {
 // base are the flags that the bakery's image gives by itself.
 var base = []string{"bootstrap-kubeconfig", "config", "kubeconfig"}
 
+// TestKubeletFlags has what pkg/node/host does not try with a real systemd (TestKubeletFlagsOfSystemd).
 func TestKubeletFlags(t *testing.T) {
-	const own = "/etc/systemd/system/kubelet.service.d/20-own.conf"
+	none := tree{host.KubeletFlags: ""}
 	tests := map[string]struct {
 		files   tree
+		kubelet service
 		want    []string
 		problem string
 	}{
-		"kubeadm's":         {tree{}, append([]string{"container-runtime-endpoint", "pod-infra-container-image"}, base...), ""},
-		"none":              {tree{host.KubeletFlags: ""}, base, ""},
-		"sysconfig":         {tree{host.KubeletFlags: "", "/etc/sysconfig/kubelet": "# ours\nKUBELET_EXTRA_ARGS=--node-ip 10.0.0.1 -v=2\n"}, append([]string{"node-ip", "v"}, base...), ""},
-		"default, unnamed":  {tree{host.KubeletFlags: "", "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n"}, base, ""},
-		"default, named":    {tree{host.KubeletFlags: "", "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n", own: "[Service]\nEnvironmentFile=/etc/default/kubelet\n"}, append([]string{"node-ip"}, base...), ""},
-		"another variable":  {tree{host.KubeletFlags: "", "/etc/sysconfig/kubelet": "OTHER=--node-ip=10.0.0.1\n"}, base, ""},
-		"own drop-in":       {tree{host.KubeletFlags: "", own: "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=--register-with-taints=\"a=b:NoSchedule\" --v 3'\n"}, append([]string{"register-with-taints", "v"}, base...), ""},
-		"own command":       {tree{own: "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config=/x \\\n  --v=2 ${KUBELET_EXTRA_ARGS}\n"}, []string{"config", "v"}, ""},
-		"masked drop-in":    {tree{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf": "-> /dev/null"}, nil, ""},
-		"replaced drop-in":  {tree{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf": "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --v=2\n"}, []string{"v"}, ""},
-		"masked":            {tree{"/etc/systemd/system/kubelet.service": "-> /dev/null"}, nil, ""},
-		"other section":     {tree{host.KubeletFlags: "", own: "[Unit]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n"}, base, ""},
-		"files go first":    {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a=1", own: "[Service]\nEnvironment=KUBELET_KUBEADM_ARGS=--b=1\n"}, append([]string{"a"}, base...), ""},
-		"files are dropped": {tree{own: "[Service]\nEnvironmentFile=\n"}, base, ""},
-		"underscores":       {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--node_ip=10.0.0.1\n"}, append([]string{"node-ip"}, base...), ""},
-		"feature gates":     {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS='--feature-gates=A=true, --feature-gates B=false,C=true --feature-gates='\n"}, append([]string{"feature-gates", "feature-gates.A", "feature-gates.B", "feature-gates.C"}, base...), ""},
-		"a long line":       {tree{host.KubeletFlags: "", own: "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=" + strings.Repeat("1", 1<<14) + "\n"}, append([]string{"v"}, base...), ""},
-		"not a setting":     {tree{host.KubeletFlags: "", own: "[Service]\nKUBELET_EXTRA_ARGS\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n"}, append([]string{"v"}, base...), ""},
-		"comment within":    {tree{own: "[Service]\n# as it was: \\\nExecStart=\nExecStart=/usr/bin/kubelet \\\n  # --a=1\n  --v=2\n"}, []string{"v"}, ""},
-		"open quote":        {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a='b\n"}, nil, "quotation mark"},
+		"kubeadm's":        {tree{}, kubelet(), append([]string{"container-runtime-endpoint", "pod-infra-container-image"}, base...), ""},
+		"none":             {none, kubelet(), base, ""},
+		"sysconfig":        {tree{host.KubeletFlags: "", "/etc/sysconfig/kubelet": "# ours\nKUBELET_EXTRA_ARGS=--node-ip 10.0.0.1 -v=2\n"}, kubelet(), append([]string{"node-ip", "v"}, base...), ""},
+		"default, unnamed": {tree{host.KubeletFlags: "", "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n"}, kubelet(), base, ""},
+		"default, named": {tree{host.KubeletFlags: "", "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n"}, kubelet().reading("/etc/default/kubelet"),
+			append([]string{"node-ip"}, base...), ""},
+		"another variable": {tree{host.KubeletFlags: "", "/etc/sysconfig/kubelet": "OTHER=--node-ip=10.0.0.1\n"}, kubelet(), base, ""},
+		"own drop-in":      {none, kubelet().setting(`KUBELET_EXTRA_ARGS=--register-with-taints="a=b:NoSchedule" --v 3`), append([]string{"register-with-taints", "v"}, base...), ""},
+		"own command":      {tree{}, kubelet().started("/usr/bin/kubelet", "--config=/x", "--v=2", "${KUBELET_EXTRA_ARGS}"), []string{"config", "v"}, ""},
+		"files go first": {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a=1"}, kubelet().setting("KUBELET_KUBEADM_ARGS=--b=1"),
+			append([]string{"a"}, base...), ""},
+		"underscores":     {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--node_ip=10.0.0.1\n"}, kubelet(), append([]string{"node-ip"}, base...), ""},
+		"feature gates":   {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS='--feature-gates=A=true, --feature-gates B=false,C=true --feature-gates='\n"}, kubelet(), append([]string{"feature-gates", "feature-gates.A", "feature-gates.B", "feature-gates.C"}, base...), ""},
+		"no kubelet":      {tree{}, service{}, nil, ""},
+		"not read anew":   {none, service{command: kubelet().command, changed: true}, nil, "systemctl daemon-reload"},
+		"a file too long": {tree{host.KubeletFlags: strings.Repeat("#", largest+1)}, kubelet(), base, "at most"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			facts := gather(t, test.files)
+			facts := gatherWith(t, test.files, services{"kubelet.service": test.kubelet})
 			slices.Sort(test.want)
 			if diff := cmp.Diff(test.want, facts.KubeletFlags); diff != "" {
 				t.Error(diff)
@@ -63,26 +62,39 @@ func TestKubeletFlags(t *testing.T) {
 	}
 }
 
+// TestSystemdDoesNotAnswer checks that the other facts are collected.
+func TestSystemdDoesNotAnswer(t *testing.T) {
+	facts := forChecks(ordinary().on(t), now, func(string) (service, error) { return service{}, errors.New("no systemd") })
+	if len(facts.KubeletFlags) > 0 || len(facts.KubeletConfigFields) == 0 || len(facts.Disks) == 0 {
+		t.Errorf("%+v", facts)
+	}
+	want := []string{"asking systemd how containerd.service is started: no systemd", "asking systemd how kubelet.service is started: no systemd"}
+	if diff := cmp.Diff(want, facts.Problems); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // kubeadm takes flags out of its own file, and out of no other.
 func TestKubeletFlagsElsewhere(t *testing.T) {
 	const pause, gate = "--pod-infra-container-image=x", "--feature-gates=A=true"
-	const own = "/etc/systemd/system/kubelet.service.d/20-own.conf"
 	tests := map[string]struct {
-		files tree
-		want  []string
+		files   tree
+		kubelet service
+		want    []string
 	}{
-		"only kubeadm's":             {tree{}, base},
-		"a file beside":              {tree{"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=" + pause + "\n"}, append([]string{"pod-infra-container-image"}, base...)},
-		"a drop-in":                  {tree{own: "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=" + pause + " " + gate + "'\n"}, append([]string{"feature-gates", "feature-gates.A", "pod-infra-container-image"}, base...)},
-		"the command":                {tree{own: "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet " + pause + " $KUBELET_KUBEADM_ARGS\n"}, []string{"pod-infra-container-image"}},
-		"overridden by kubeadm's":    {tree{own: "[Service]\nEnvironment=KUBELET_KUBEADM_ARGS=" + pause + "\n"}, base},
-		"overrides kubeadm's":        {tree{"/etc/sysconfig/kubelet": "KUBELET_KUBEADM_ARGS=" + pause + "\n"}, append([]string{"pod-infra-container-image"}, base...)},
-		"by a pattern for its files": {tree{own: "[Service]\nEnvironmentFile=\nEnvironmentFile=-/var/lib/kubelet/*.env\n"}, base},
+		"only kubeadm's": {tree{}, kubelet(), base},
+		"a file beside":  {tree{"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=" + pause + "\n"}, kubelet(), append([]string{"pod-infra-container-image"}, base...)},
+		"a drop-in": {tree{}, kubelet().setting("KUBELET_EXTRA_ARGS=" + pause + " " + gate),
+			append([]string{"feature-gates", "feature-gates.A", "pod-infra-container-image"}, base...)},
+		"the command":                {tree{}, kubelet().started("/usr/bin/kubelet", pause, "$KUBELET_KUBEADM_ARGS"), []string{"pod-infra-container-image"}},
+		"overridden by kubeadm's":    {tree{}, kubelet().setting("KUBELET_KUBEADM_ARGS=" + pause), base},
+		"overrides kubeadm's":        {tree{"/etc/sysconfig/kubelet": "KUBELET_KUBEADM_ARGS=" + pause + "\n"}, kubelet(), append([]string{"pod-infra-container-image"}, base...)},
+		"by a pattern for its files": {tree{}, kubelet().reading("/var/lib/kubelet/*.env"), base},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			slices.Sort(test.want)
-			if diff := cmp.Diff(test.want, gather(t, test.files).KubeletFlagsElsewhere); diff != "" {
+			if diff := cmp.Diff(test.want, gatherWith(t, test.files, services{"kubelet.service": test.kubelet}).KubeletFlagsElsewhere); diff != "" {
 				t.Error(diff)
 			}
 		})

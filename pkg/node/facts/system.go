@@ -127,7 +127,7 @@ func (g *gatherer) device(dir string) string {
 // unit's command line, or to its configuration.
 func (g *gatherer) containerdRoot() string {
 	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
-	flags := g.flagsOf("containerd.service", "")
+	flags := g.flagsOf(g.service("containerd.service"), "")
 	if root := flags.value("root"); root != "" {
 		return root
 	}

@@ -22,12 +22,9 @@ func ordinary() tree {
 	return tree{
 		"/sys/fs/cgroup/memory/tasks":                     "",
 		"/proc/1/mountinfo":                               "1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 0:40 / /usr ro - overlay sysext ro\n",
-		"/usr/lib/systemd/system/kubelet.service":         "[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/kubelet\n",
-		kubeletDropIn:                                     bakery,
 		host.KubeletFlags:                                 `KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --pod-infra-container-image=registry.k8s.io/pause:3.10"` + "\n",
 		host.KubeletConfig:                                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\nstaticPodPath: /etc/kubernetes/manifests\n",
 		host.ManifestsDir + "/kube-apiserver.yaml":        "kind: Pod\n",
-		"/usr/lib/systemd/system/containerd.service":      "[Service]\nExecStart=/usr/bin/containerd\n",
 		"/etc/kubernetes/pki/ca.crt":                      pemOf("kubernetes", now.AddDate(10, 0, 0), true),
 		"/etc/kubernetes/pki/ca.key":                      "-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n",
 		"/opt/kubectl-upgrade/state/facts.json":           "{}",
@@ -35,18 +32,40 @@ func ordinary() tree {
 	}
 }
 
-const (
-	kubeletDropIn = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
-	bakery        = `[Service]
-Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
-Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
-# kubeadm writes this one
-EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
-EnvironmentFile=-/etc/sysconfig/kubelet
-ExecStart=
-ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
-`
-)
+// services are how systemd starts a node's services, by their names.
+type services map[string]service
+
+func (s services) ask(name string) (service, error) { return s[name], nil }
+
+// kubelet is how the bakery's image starts the kubelet.
+func kubelet() service {
+	return service{
+		command: []string{"/usr/bin/kubelet", "$KUBELET_KUBECONFIG_ARGS", "$KUBELET_CONFIG_ARGS", "$KUBELET_KUBEADM_ARGS", "$KUBELET_EXTRA_ARGS"},
+		environment: []string{
+			"KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf",
+			"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml",
+		},
+		files: []string{"/var/lib/kubelet/kubeadm-flags.env", "/etc/sysconfig/kubelet"},
+	}
+}
+
+// setting returns the service with more assignments, such as a drop-in's.
+func (s service) setting(environment ...string) service {
+	s.environment = append(s.environment, environment...)
+	return s
+}
+
+// started returns the service with another command.
+func (s service) started(command ...string) service {
+	s.command = command
+	return s
+}
+
+// reading returns the service with other environment files.
+func (s service) reading(files ...string) service {
+	s.files = files
+	return s
+}
 
 func (files tree) on(t *testing.T) host.Layout {
 	t.Helper()
@@ -82,7 +101,12 @@ func with(changes tree) tree {
 
 func gather(t *testing.T, changes tree) v1alpha1.NodeFacts {
 	t.Helper()
-	return ForChecks(with(changes).on(t), now)
+	return gatherWith(t, changes, services{"kubelet.service": kubelet()})
+}
+
+func gatherWith(t *testing.T, changes tree, s services) v1alpha1.NodeFacts {
+	t.Helper()
+	return forChecks(with(changes).on(t), now, s.ask)
 }
 
 // wantProblem wants exactly one problem that has the text, or none for "".

@@ -1,14 +1,15 @@
 package facts
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/coreos/go-systemd/v22/dbus"
 )
 
 // unitDirs are the folders from which systemd loads units; the first that has the file
@@ -86,36 +87,8 @@ func (g *gatherer) wanted(unit string) bool {
 	return false
 }
 
-var errQuote = errors.New("a quotation mark is not closed")
-
-// lines returns the lines of a unit or an environment file, without comments and empty
-// lines. Lines that a backslash continues are joined (systemd.syntax(7)).
-func lines(text string) []string {
-	var all []string
-	var begun string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
-			continue
-		}
-		if more, ok := strings.CutSuffix(line, `\`); ok {
-			begun += more + " "
-			continue
-		}
-		if line = strings.TrimSpace(begun + line); line != "" {
-			all = append(all, line)
-		}
-		begun = ""
-	}
-	if begun = strings.TrimSpace(begun); begun != "" {
-		all = append(all, begun)
-	}
-	return all
-}
-
-// words splits text at white space outside quotation marks, and removes the marks.
-func words(text string) ([]string, error) {
-	var all []string
+// words splits text at white space outside quotation marks, and removes the marks. The last may be missing.
+func words(text string) (all []string) {
 	var word strings.Builder
 	var quote rune
 	begun, escaped := false, false
@@ -141,94 +114,74 @@ func words(text string) ([]string, error) {
 			begun = true
 		}
 	}
-	if quote != 0 {
-		return nil, errQuote
-	}
 	if begun {
 		all = append(all, word.String())
 	}
-	return all, nil
+	return all
 }
 
-// service has the settings in a unit's files that determine how it is started.
+// service is how systemd starts a service, after it has read the unit's files.
 type service struct {
+	// command has variables as they are written in ExecStart=.
+	command []string
+	// environment are assignments, and files the patterns of EnvironmentFile=.
 	environment, files []string
-	start              string
+	// changed reports whether the unit's files may have changed since systemd read them.
+	changed bool
 }
 
-// add adds the section [Service] of one file. An empty value resets what earlier files
-// set.
-func (s *service) add(text string) {
-	section := ""
-	for _, line := range lines(text) {
-		if strings.HasPrefix(line, "[") {
-			section = line
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if section != "[Service]" || !ok {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(key) {
-		case "Environment":
-			s.environment = addOrReset(s.environment, value)
-		case "EnvironmentFile":
-			s.files = addOrReset(s.files, value)
-		case "ExecStart":
-			s.start = value
-		}
+// askSystemd asks systemd how it starts a service. A service that does not exist, or is masked, has no command.
+func askSystemd(ctx context.Context, name string) (service, error) {
+	systemd, err := dbus.NewSystemdConnectionContext(ctx)
+	if err != nil {
+		return service{}, err
 	}
-}
-
-func addOrReset(list []string, value string) []string {
-	if value == "" {
-		return nil
+	defer systemd.Close()
+	properties, err := systemd.GetAllPropertiesContext(ctx, name)
+	if err != nil {
+		return service{}, err
 	}
-	return append(list, value)
+	s := service{}
+	s.changed, _ = properties["NeedDaemonReload"].(bool)
+	s.environment, _ = properties["Environment"].([]string)
+	files, _ := properties["EnvironmentFiles"].([][]any) // a(sb)
+	for _, file := range files {
+		pattern, _ := file[0].(string)
+		s.files = append(s.files, pattern)
+	}
+	commands, _ := properties["ExecStart"].([][]any) // a(sasbttttuii)
+	for _, command := range commands {
+		s.command, _ = command[1].([]string)
+	}
+	return s, nil
 }
 
 var variable = regexp.MustCompile(`\$\{(\w+)\}`)
 
 // arguments returns the arguments of the command. A variable that is a word of its own is
 // split into words; one in braces is not (systemd.service(5)).
-func (s service) arguments(env map[string]string) ([]string, error) {
-	command, err := words(s.start)
-	if err != nil || len(command) == 0 {
-		return nil, err
-	}
-	var args []string
-	for _, word := range command[1:] {
+func (s service) arguments(env map[string]string) (args []string) {
+	for _, word := range s.command[min(1, len(s.command)):] {
 		name, alone := strings.CutPrefix(word, "$")
 		if !alone || strings.HasPrefix(name, "{") || strings.HasPrefix(name, "$") {
-			args = append(args, variable.ReplaceAllStringFunc(word, func(v string) string { return env[v[2:len(v)-1]] }))
-			continue
+			word = variable.ReplaceAllStringFunc(word, func(v string) string { return env[v[2:len(v)-1]] })
+			args = append(args, word)
+		} else {
+			args = append(args, words(env[name])...)
 		}
-		more, err := words(env[name])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		args = append(args, more...)
 	}
-	return args, nil
+	return args
 }
 
 // environment returns the environment of a service. Values from files prevail over those
 // in the unit. The variables of the file emptied are empty.
 func (g *gatherer) environment(s service, emptied string) map[string]string {
 	env := map[string]string{}
-	for _, line := range s.environment {
-		assignments, err := words(line)
-		if err != nil {
-			g.problem("reading Environment=%s: %v", line, err)
-		}
-		for _, assignment := range assignments {
-			name, value, _ := strings.Cut(assignment, "=")
-			env[name] = value
-		}
+	for _, text := range s.environment {
+		name, value, _ := strings.Cut(text, "=")
+		env[name] = value
 	}
 	for _, pattern := range s.files {
-		pattern = strings.TrimPrefix(pattern, "-")
 		paths, _ := filepath.Glob(g.At(pattern))
 		for _, path := range paths {
 			below, err := filepath.Rel(g.Dir, path)
@@ -247,21 +200,68 @@ func (g *gatherer) environment(s service, emptied string) map[string]string {
 	return env
 }
 
-// environmentFile parses a file that EnvironmentFile= names.
+var (
+	comment    = regexp.MustCompile(`(?s)^[#;](\\.|[^\\\n\r])*`)
+	assignment = regexp.MustCompile(`^([^=\n\r]*)=`)
+	name       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// environmentFile parses a file that EnvironmentFile= names, as systemd's parse_env_file does.
 func environmentFile(text string) map[string]string {
 	env := map[string]string{}
-	for _, line := range lines(text) {
-		name, value, ok := strings.Cut(line, "=")
-		if !ok {
-			continue
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimLeft(text, " \t\n\r") {
+		key := assignment.FindString(text)
+		switch skipped := comment.FindString(text); {
+		case skipped != "":
+			text = text[len(skipped):]
+		case key == "":
+			_, text, _ = strings.Cut(text, "\n")
+		default:
+			value, length := environmentValue(text[len(key):])
+			text = text[len(key)+length:]
+			if key = strings.TrimSpace(strings.TrimSuffix(key, "=")); name.MatchString(key) {
+				env[key] = value
+			}
 		}
-		value = strings.TrimSpace(value)
-		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-			value = value[1 : n-1]
-		}
-		env[strings.TrimSpace(name)] = value
 	}
 	return env
+}
+
+// environmentValue parses a value up to the end of its line, and returns how long that text is. Quotation marks count only
+// before a value's first other character.
+func environmentValue(text string) (value string, length int) {
+	var b strings.Builder
+	var quote byte
+	begun, kept := false, 0 // kept is the length without white space at the end
+	i := 0
+	for ; i < len(text) && (quote != 0 || text[i] != '\n' && text[i] != '\r'); i++ {
+		c := text[i]
+		escaped := c == '\\' && quote != '\'' && i+1 < len(text)
+		switch {
+		case escaped:
+			i++
+			if quote == '"' && !strings.ContainsRune("\"\\`$\n", rune(text[i])) {
+				b.WriteByte(c)
+			}
+			if begun = quote == 0; text[i] != '\n' {
+				b.WriteByte(text[i])
+			}
+		case c == quote:
+			quote, begun = 0, false
+		case quote == 0 && !begun && (c == '"' || c == '\''):
+			quote = c
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if begun {
+				b.WriteByte(c)
+			}
+			continue
+		default:
+			begun = quote == 0
+			b.WriteByte(c)
+		}
+		kept = b.Len()
+	}
+	return b.String()[:kept], i
 }
 
 // flags are the flags of a command line: the values of each in their order, by its name
@@ -294,23 +294,22 @@ func (f flags) gates(name string) []string {
 	return list
 }
 
-// flagsOf returns the flags with which systemd starts a service, from the unit's files and
-// its environment. The environment file emptied counts as if its variables were empty.
-func (g *gatherer) flagsOf(name, emptied string) flags {
-	u := g.unit(name)
-	if u.fragment == "" || u.masked {
-		return nil
-	}
-	var s service
-	for _, path := range append([]string{u.fragment}, u.dropIns...) {
-		s.add(string(g.readIfThere(path)))
-	}
-	args, err := s.arguments(g.environment(s, emptied))
+// service returns how systemd starts a service.
+func (g *gatherer) service(name string) service {
+	s, err := g.ask(name)
 	if err != nil {
-		g.problem("reading how %s is started: %v", name, err)
-		return nil
+		g.problem("asking systemd how %s is started: %v", name, err)
 	}
-	return parseFlags(args)
+	if s.changed {
+		g.problem("systemd asks for systemctl daemon-reload: until then it is not known how %s will be started", name)
+	}
+	return s
+}
+
+// flagsOf returns the flags with which a service is started. The environment file emptied counts as if its variables
+// were empty.
+func (g *gatherer) flagsOf(s service, emptied string) flags {
+	return parseFlags(s.arguments(g.environment(s, emptied)))
 }
 
 // parseFlags parses --name=value, --name value and --name. An argument after a flag without

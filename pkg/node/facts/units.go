@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 )
@@ -130,8 +131,13 @@ type service struct {
 	changed bool
 }
 
+// systemdWithin is how long systemd may take to answer, which waits while it reads all units; it is libdbus's default.
+const systemdWithin = 25 * time.Second
+
 // askSystemd asks systemd how it starts a service. A service that does not exist, or is masked, has no command.
 func askSystemd(ctx context.Context, name string) (service, error) {
+	ctx, cancel := context.WithTimeout(ctx, systemdWithin)
+	defer cancel()
 	systemd, err := dbus.NewSystemdConnectionContext(ctx)
 	if err != nil {
 		return service{}, err

@@ -117,7 +117,7 @@ func (c *Client) match(ctx context.Context, conn *dbus.Conn) error {
 		rules := [][]dbus.MatchOption{
 			{dbus.WithMatchInterface(managerInterface), dbus.WithMatchMember("UnitNew"), dbus.WithMatchArg(0, Unit(v))},
 			{dbus.WithMatchInterface(managerInterface), dbus.WithMatchMember("UnitRemoved"), dbus.WithMatchArg(0, Unit(v))},
-			{dbus.WithMatchInterface(propertiesInterface), dbus.WithMatchObjectPath(unitPath(v))},
+			{dbus.WithMatchInterface(propertiesInterface), dbus.WithMatchObjectPath(unitPath(Unit(v)))},
 		}
 		for _, rule := range rules {
 			if err := conn.AddMatchSignalContext(ctx, append(rule, dbus.WithMatchSender(systemd.name))...); err != nil {
@@ -131,8 +131,8 @@ func (c *Client) match(ctx context.Context, conn *dbus.Conn) error {
 	return conn.Object(systemd.name, systemd.path).CallWithContext(ctx, managerInterface+".Subscribe", 0).Err
 }
 
-func unitPath(v verb.Verb) dbus.ObjectPath {
-	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + systemdbus.PathBusEscape(Unit(v)))
+func unitPath(unit string) dbus.ObjectPath {
+	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + systemdbus.PathBusEscape(unit))
 }
 
 // changed returns the Change that a signal reports, and false if it reports none.
@@ -143,7 +143,7 @@ func (c *Client) changed(sub *subscription, s *dbus.Signal) (Change, bool) {
 		return Change{UpdateEngine: true}, status != before
 	}
 	for v := range c.failures {
-		if s.Path == unitPath(v) || len(s.Body) > 0 && s.Body[0] == Unit(v) {
+		if s.Path == unitPath(Unit(v)) || len(s.Body) > 0 && s.Body[0] == Unit(v) {
 			return Change{Verb: v}, true
 		}
 	}

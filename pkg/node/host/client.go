@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	systemdbus "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -19,6 +21,9 @@ import (
 // Client runs verbs on the node. It connects to the system bus on first use, and
 // reconnects after the connection was lost. Its methods may be called from several
 // goroutines. Errors of the bus have the reason HostUnreachable.
+//
+// Its connection is not go-systemd's, which waits without a limit for a bus that has accepted it,
+// gets a signal for each job of the node, and does not return the errors of logind.
 type Client struct {
 	root, address string
 	failures      map[verb.Verb]v1alpha1.Reason
@@ -70,8 +75,7 @@ func (c *Client) startUnit(ctx context.Context, v verb.Verb, o verb.Options) err
 	const tries, pause = 20, 50 * time.Millisecond
 	var err error
 	for range tries {
-		err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil,
-			Unit(v), "fail", properties(c.root, v, o), []auxUnit{})
+		err = c.startTransient(ctx, Unit(v), properties(c.root, v, o))
 		if !isDBusError(err, "org.freedesktop.systemd1.UnitExists") {
 			return err
 		}
@@ -226,41 +230,21 @@ func (c *Client) call(ctx context.Context, to peer, method string, reply any, ar
 
 // running reports whether a verb's unit exists and has not ended.
 func (c *Client) running(ctx context.Context, v verb.Verb) (bool, error) {
-	var path dbus.ObjectPath
-	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, Unit(v))
-	running := false
-	if err == nil {
-		running, err = c.unitRuns(ctx, path)
-	}
-	if isDBusError(err, "org.freedesktop.systemd1.NoSuchUnit") || isDBusError(err, "org.freedesktop.DBus.Error.UnknownObject") {
-		return false, nil
-	}
+	running, err := c.unitRuns(ctx, Unit(v))
 	if err != nil {
 		return false, unreachable("asking systemd about %s: %w", Unit(v), err)
 	}
 	return running, nil
 }
 
-// unitRuns reports whether a unit has not ended. A unit that was requested a moment ago is
-// still inactive, but has a job.
-func (c *Client) unitRuns(ctx context.Context, path dbus.ObjectPath) (bool, error) {
-	var unit map[string]dbus.Variant
-	if err := c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &unit, "org.freedesktop.systemd1.Unit"); err != nil {
-		return false, err
-	}
-	state, _ := unit["ActiveState"].Value().(string)
-	return hasJob(unit["Job"]) || state != "inactive" && state != "failed", nil
-}
-
-// hasJob reports whether the property Job names a job. It is a structure of the
-// job's number, which is 0 for none, and its path.
-func hasJob(property dbus.Variant) bool {
-	job, _ := property.Value().([]any)
-	if len(job) == 0 {
-		return false
-	}
-	number, _ := job[0].(uint32)
-	return number != 0
+// unitRuns reports whether a unit exists and has not ended. A unit that was requested a moment ago is still inactive, but has
+// a job. Asked for a unit by its name, systemd would load it: the signals that tell so would cause the next question.
+func (c *Client) unitRuns(ctx context.Context, unit string) (bool, error) {
+	var loaded []systemdbus.UnitStatus
+	err := c.call(ctx, systemd, managerInterface+".ListUnitsByPatterns", &loaded, []string{}, []string{unit})
+	return slices.ContainsFunc(loaded, func(s systemdbus.UnitStatus) bool {
+		return s.JobId != 0 || s.ActiveState != "inactive" && s.ActiveState != "failed"
+	}), err
 }
 
 func unreachable(format string, args ...any) error {

@@ -79,6 +79,25 @@ func TestNothingRequested(t *testing.T) {
 	}
 }
 
+// TestQuestionIsNoChange checks that a question about a unit that does not exist makes no signal: the agent asks at each.
+func TestQuestionIsNoChange(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	for range len(verb.Failures()) + 1 { // all at the beginning
+		<-changes
+	}
+	for range 3 {
+		if running, _, err := c.Last(t.Context(), verb.Stage); running || err != nil {
+			t.Errorf("running %t, %v", running, err)
+		}
+	}
+	select {
+	case change := <-changes:
+		t.Errorf("asking about a unit is a change: %+v", change)
+	case <-time.After(300 * time.Millisecond):
+	}
+}
+
 func TestFacts(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	systemdbus "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 )
@@ -64,8 +65,7 @@ func (c *Client) runConfined(ctx context.Context, r Confined) (string, error) {
 	if err := os.MkdirAll(confinedRoot, 0o755); err != nil { //nolint:gosec // its own user reads it
 		return "", fmt.Errorf("making the folder that confines %s: %w", r.Program, err)
 	}
-	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil, unit, "fail", confinement(r, files), []auxUnit{})
-	if err != nil {
+	if err := c.startTransient(ctx, unit, confinement(r, files)); err != nil {
 		return "", fmt.Errorf("starting the unit that confines %s: %w", r.Program, err)
 	}
 	end, err := c.awaitConfined(ctx, unit)
@@ -79,12 +79,8 @@ func (c *Client) runConfined(ctx context.Context, r Confined) (string, error) {
 // AddRef, so that it stays loaded until the connection is closed.
 func (c *Client) awaitConfined(ctx context.Context, unit string) (end confinedEnd, err error) {
 	const pause = 50 * time.Millisecond
-	var path dbus.ObjectPath
-	if err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, unit); err != nil {
-		return end, err
-	}
 	for {
-		running, err := c.unitRuns(ctx, path)
+		running, err := c.unitRuns(ctx, unit)
 		if err != nil {
 			return end, err
 		}
@@ -93,13 +89,13 @@ func (c *Client) awaitConfined(ctx context.Context, unit string) (end confinedEn
 		}
 		select {
 		case <-ctx.Done():
-			killed := c.call(context.WithoutCancel(ctx), systemd, managerInterface+".KillUnit", nil, unit, "all", int32(unix.SIGKILL))
+			killed := c.call(context.WithoutCancel(ctx), systemd, managerInterface+".KillUnit", nil, unit, string(systemdbus.All), int32(unix.SIGKILL))
 			return end, errors.Join(ctx.Err(), killed)
 		case <-time.After(pause):
 		}
 	}
 	var service map[string]dbus.Variant
-	if err := c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &service, "org.freedesktop.systemd1.Service"); err != nil {
+	if err := c.call(ctx, peer{systemd.name, unitPath(unit)}, propertiesInterface+".GetAll", &service, "org.freedesktop.systemd1.Service"); err != nil {
 		return end, err
 	}
 	end.result, _ = service["Result"].Value().(string)
@@ -132,7 +128,7 @@ const (
 
 // confinement returns the properties of the confined unit. In its root there are the image,
 // and the node's /usr with the libraries for a program that is not static.
-func confinement(r Confined, f *confinedOutputs) []property {
+func confinement(r Confined, f *confinedOutputs) []systemdbus.Property {
 	type (
 		bind struct {
 			Source, Destination string
@@ -147,91 +143,81 @@ func confinement(r Confined, f *confinedOutputs) []property {
 	const recursive = uint64(1 << 14) // MS_REC
 	program := filepath.Join(confinedImage, r.Program)
 	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.Image.Fd())
-	values := []struct {
-		name  string
-		value any
-	}{
-		{"Description", "kubectl-upgrade: " + r.Program + " of an image, confined"},
-		{"Type", "exec"},
-		{"AddRef", true},
-		{"CollectMode", "inactive-or-failed"},
-		{"ExecStart", []command{{Path: program, Argv: append([]string{program}, r.Args...)}}},
-		{"Environment", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GOMAXPROCS=2"}},
-		{"WorkingDirectory", "/"},
-		{"IgnoreSIGPIPE", false},
-		{"StandardOutputFileDescriptor", dbus.UnixFD(f.out.Fd())}, //nolint:gosec // a descriptor is small
-		{"StandardErrorFileDescriptor", dbus.UnixFD(f.err.Fd())},  //nolint:gosec // a descriptor is small
+	properties := []systemdbus.Property{
+		systemdbus.PropDescription("kubectl-upgrade: " + r.Program + " of an image, confined"),
+		systemdbus.PropType("exec"),
+		property("AddRef", true),
+		property("CollectMode", "inactive-or-failed"),
+		systemdbus.PropExecStart(append([]string{program}, r.Args...), false),
+		property("Environment", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GOMAXPROCS=2"}),
+		property("WorkingDirectory", "/"),
+		property("IgnoreSIGPIPE", false),
+		property("StandardOutputFileDescriptor", dbus.UnixFD(f.out.Fd())), //nolint:gosec // a descriptor is small
+		property("StandardErrorFileDescriptor", dbus.UnixFD(f.err.Fd())),  //nolint:gosec // a descriptor is small
 
 		// What it is.
-		{"DynamicUser", true},
-		{"CapabilityBoundingSet", uint64(0)},
-		{"AmbientCapabilities", uint64(0)},
-		{"NoNewPrivileges", true},
-		{"RestrictSUIDSGID", true},
-		{"UMask", uint32(0o077)},
-		{"KeyringMode", "private"},
+		property("DynamicUser", true),
+		property("CapabilityBoundingSet", uint64(0)),
+		property("AmbientCapabilities", uint64(0)),
+		property("NoNewPrivileges", true),
+		property("RestrictSUIDSGID", true),
+		property("UMask", uint32(0o077)),
+		property("KeyringMode", "private"),
 
 		// What it sees. systemd adds /proc, /dev, /sys, /run and /tmp; it could write to the
 		// inaccessible places.
-		{"RootDirectory", confinedRoot},
-		{"MountImages", []mountImage{{Source: source, Destination: confinedImage, Options: []imageOption{}}}},
-		{"BindReadOnlyPaths", []bind{
+		property("RootDirectory", confinedRoot),
+		property("MountImages", []mountImage{{Source: source, Destination: confinedImage, Options: []imageOption{}}}),
+		property("BindReadOnlyPaths", []bind{
 			{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
 			{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},
 			{"/etc/ld.so.cache", "/etc/ld.so.cache", true, recursive},
-		}},
-		{"InaccessiblePaths", []string{"-+/tmp", "-+/var/tmp", "-+/dev/shm", "-+/dev/mqueue", "-+/dev/hugepages", "-+/run/lock", "-+/run/systemd/journal"}},
-		{"ProtectSystem", "strict"},
-		{"ProtectHome", "yes"},
-		{"ProtectProc", "invisible"},
-		{"ProcSubset", "pid"},
-		{"PrivateDevices", true},
-		{"PrivateNetwork", true},
-		{"PrivateIPC", true},
+		}),
+		property("InaccessiblePaths", []string{"-+/tmp", "-+/var/tmp", "-+/dev/shm", "-+/dev/mqueue", "-+/dev/hugepages", "-+/run/lock", "-+/run/systemd/journal"}),
+		property("ProtectSystem", "strict"),
+		property("ProtectHome", "yes"),
+		property("ProtectProc", "invisible"),
+		property("ProcSubset", "pid"),
+		property("PrivateDevices", true),
+		property("PrivateNetwork", true),
+		property("PrivateIPC", true),
 
 		// What it may ask of the kernel.
-		{"RestrictAddressFamilies", filter{true, []string{}}},
-		{"RestrictNamespaces", uint64(0)},
-		{"RestrictRealtime", true},
-		{"LockPersonality", true},
-		{"MemoryDenyWriteExecute", true},
-		{"ProtectClock", true},
-		{"ProtectControlGroups", true},
-		{"ProtectHostname", true},
-		{"ProtectKernelLogs", true},
-		{"ProtectKernelModules", true},
-		{"ProtectKernelTunables", true},
-		{"SystemCallArchitectures", []string{"native"}},
-		{"SystemCallFilter", filter{true, []string{"@system-service"}}},
-		{"SystemCallFilter", filter{false, []string{"@privileged", "@resources", "@keyring"}}},
-		{"SystemCallErrorNumber", int32(unix.EPERM)},
+		property("RestrictAddressFamilies", filter{true, []string{}}),
+		property("RestrictNamespaces", uint64(0)),
+		property("RestrictRealtime", true),
+		property("LockPersonality", true),
+		property("MemoryDenyWriteExecute", true),
+		property("ProtectClock", true),
+		property("ProtectControlGroups", true),
+		property("ProtectHostname", true),
+		property("ProtectKernelLogs", true),
+		property("ProtectKernelModules", true),
+		property("ProtectKernelTunables", true),
+		property("SystemCallArchitectures", []string{"native"}),
+		property("SystemCallFilter", filter{true, []string{"@system-service"}}),
+		property("SystemCallFilter", filter{false, []string{"@privileged", "@resources", "@keyring"}}),
+		property("SystemCallErrorNumber", int32(unix.EPERM)),
 
 		// How much of it.
-		{"RuntimeMaxUSec", uint64(confinedTime.Microseconds())}, //nolint:gosec // it is positive
-		{"KillSignal", int32(unix.SIGKILL)},
-		{"MemoryMax", uint64(confinedMemory)},
-		{"MemorySwapMax", uint64(0)},
-		{"TasksMax", uint64(confinedTasks)},
-		{"LimitDATA", uint64(confinedMemory)},
-		{"LimitNPROC", uint64(confinedTasks)},
-		{"LimitNOFILE", uint64(1024)},
-		{"LimitFSIZE", uint64(confinedOutput)},
-		{"LimitCORE", uint64(0)},
-		{"LimitMEMLOCK", uint64(0)},
-		{"CPUWeight", uint64(10)},
-		{"OOMScoreAdjust", int32(1000)},
+		property("RuntimeMaxUSec", uint64(confinedTime.Microseconds())), //nolint:gosec // it is positive
+		property("KillSignal", int32(unix.SIGKILL)),
+		property("MemoryMax", uint64(confinedMemory)),
+		property("MemorySwapMax", uint64(0)),
+		property("TasksMax", uint64(confinedTasks)),
+		property("LimitDATA", uint64(confinedMemory)),
+		property("LimitNPROC", uint64(confinedTasks)),
+		property("LimitNOFILE", uint64(1024)),
+		property("LimitFSIZE", uint64(confinedOutput)),
+		property("LimitCORE", uint64(0)),
+		property("LimitMEMLOCK", uint64(0)),
+		property("CPUWeight", uint64(10)),
+		property("OOMScoreAdjust", int32(1000)),
 	}
 	if f.in != nil {
-		values = append(values, struct {
-			name  string
-			value any
-		}{"StandardInputFileDescriptor", dbus.UnixFD(f.in.Fd())}) //nolint:gosec // a descriptor is small
+		properties = append(properties, property("StandardInputFileDescriptor", dbus.UnixFD(f.in.Fd()))) //nolint:gosec // a descriptor is small
 	}
-	props := make([]property, 0, len(values))
-	for _, v := range values {
-		props = append(props, property{v.name, dbus.MakeVariant(v.value)})
-	}
-	return props
+	return properties
 }
 
 // confinedOutputs are files in memory: the standard input and outputs of a confined program.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 
+	systemdbus "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -18,20 +19,17 @@ import (
 // Unit returns the name of the systemd unit that runs the verb.
 func Unit(v verb.Verb) string { return "kubectl-upgrade-" + string(v) + ".service" }
 
-// property is one of StartTransientUnit's a(sv).
-type property struct {
-	Name  string
-	Value dbus.Variant
+// property returns one of StartTransientUnit's properties.
+func property(name string, value any) systemdbus.Property {
+	return systemdbus.Property{Name: name, Value: dbus.MakeVariant(value)}
 }
 
-// auxUnit is one of StartTransientUnit's a(sa(sv)). systemd does not use them yet:
-// the list has to be empty.
-type auxUnit struct {
-	Name       string
-	Properties []property
+// startTransient asks systemd to start a unit with these properties.
+func (c *Client) startTransient(ctx context.Context, unit string, properties []systemdbus.Property) error {
+	return c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil, unit, "fail", properties, []systemdbus.PropertyCollection{})
 }
 
-// command is one of the a(sasb) of ExecStart= and ExecStopPost=.
+// command is one of the a(sasb) of ExecStart= and ExecStopPost=. go-systemd has only ExecStart=, without another name for argv[0].
 type command struct {
 	Path          string
 	Argv          []string
@@ -53,22 +51,22 @@ type imageOption struct{ Partition, Options string }
 // name is free again. PrivateMounts unmounts what the verb mounted. ExecStopPost
 // runs with the same mounts: if these fail, it cannot run either, and Client.Last
 // reports the failure.
-func properties(root string, v verb.Verb, o verb.Options) []property {
+func properties(root string, v verb.Verb, o verb.Options) []systemdbus.Property {
 	program := Program(root)
-	props := []property{
-		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
-		{"Type", dbus.MakeVariant("exec")},
-		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
-		{"PrivateMounts", dbus.MakeVariant(!o.WholeNode)},
-		{"ExecStart", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", string(v)}}})},
-		{"ExecStopPost", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", "ended", string(v)}}})},
+	props := []systemdbus.Property{
+		systemdbus.PropDescription("kubectl-upgrade: host verb " + string(v)),
+		systemdbus.PropType("exec"),
+		property("CollectMode", "inactive-or-failed"),
+		property("PrivateMounts", !o.WholeNode),
+		systemdbus.PropExecStart([]string{program, "host", string(v)}, false),
+		property("ExecStopPost", []command{{Path: program, Argv: []string{program, "host", "ended", string(v)}}}),
 	}
 	if o.RuntimeMax > 0 {
-		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))}) //nolint:gosec // it is positive
+		props = append(props, property("RuntimeMaxUSec", uint64(o.RuntimeMax.Microseconds()))) //nolint:gosec // it is positive
 	}
 	if o.MountImage != "" {
 		image := mountImage{Source: ImagePath(o.MountImage, Architecture()), Destination: ImageMount, Options: []imageOption{}}
-		props = append(props, property{"MountImages", dbus.MakeVariant([]mountImage{image})})
+		props = append(props, property("MountImages", []mountImage{image}))
 	}
 	return props
 }
@@ -94,8 +92,7 @@ func (c *Client) startDirect(ctx context.Context, r verb.Request, o verb.Options
 	if err != nil {
 		return fmt.Errorf("making room for the result of host verb %q: %w", r.Verb, err)
 	}
-	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil, Unit(r.Verb), "fail", directProperties(r.Verb, o, program, output), []auxUnit{})
-	if err != nil {
+	if err := c.startTransient(ctx, Unit(r.Verb), directProperties(r.Verb, o, program, output)); err != nil {
 		_ = output.Close()
 		return unreachable("starting host verb %q: %w", r.Verb, err)
 	}
@@ -132,17 +129,17 @@ func (c *Client) lastDirect(v verb.Verb) (*verb.Result, bool) {
 
 // directProperties returns the properties of a direct verb's unit. Argv[0] is what the
 // program would be called if it were installed.
-func directProperties(v verb.Verb, o verb.Options, program, output *os.File) []property {
-	props := []property{
-		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
-		{"Type", dbus.MakeVariant("exec")},
-		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
-		{"StandardInputFileDescriptor", dbus.MakeVariant(dbus.UnixFD(program.Fd()))}, //nolint:gosec // a descriptor is small
-		{"StandardOutputFileDescriptor", dbus.MakeVariant(dbus.UnixFD(output.Fd()))}, //nolint:gosec // a descriptor is small
-		{"ExecStart", dbus.MakeVariant([]command{{Path: "/proc/self/fd/0", Argv: []string{"node-agent", "host", string(v)}}})},
+func directProperties(v verb.Verb, o verb.Options, program, output *os.File) []systemdbus.Property {
+	props := []systemdbus.Property{
+		systemdbus.PropDescription("kubectl-upgrade: host verb " + string(v)),
+		systemdbus.PropType("exec"),
+		property("CollectMode", "inactive-or-failed"),
+		property("StandardInputFileDescriptor", dbus.UnixFD(program.Fd())), //nolint:gosec // a descriptor is small
+		property("StandardOutputFileDescriptor", dbus.UnixFD(output.Fd())), //nolint:gosec // a descriptor is small
+		property("ExecStart", []command{{Path: "/proc/self/fd/0", Argv: []string{"node-agent", "host", string(v)}}}),
 	}
 	if o.RuntimeMax > 0 {
-		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))}) //nolint:gosec // it is positive
+		props = append(props, property("RuntimeMaxUSec", uint64(o.RuntimeMax.Microseconds()))) //nolint:gosec // it is positive
 	}
 	return props
 }

@@ -16,7 +16,7 @@ debian() { dpkg -s "$1" >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTE
 case $name in
 install)
 	(cd release && CGO_ENABLED=0 go build -o "$root/bin/release" .)
-	GOBIN=$root/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+	GOBIN=$root/bin go install helm.sh/helm/v4/cmd/helm@v4.3.2
 	rm -rf dist/charts && make --no-print-directory chart VERSION=v0.0.0-lab
 	;;
 flatcar)

@@ -12,7 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
 // write writes the chart to the folder out, and returns the archive's path.
@@ -36,18 +37,18 @@ func write(root, version, digest, out string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(archive(file, chart.Name(), files), file.Close())
+	return path, errors.Join(pack(file, chart.Name(), files), file.Close())
 }
 
-// archive writes the files as Helm's own archive has them, in the folder of the chart's name.
+// pack writes the files as Helm's own archive has them, in the folder of the chart's name.
 // Unlike it, it writes no time, so that the same files always give the same bytes.
-func archive(w io.Writer, folder string, files []*loader.BufferedFile) error {
+func pack(w io.Writer, folder string, files []*archive.BufferedFile) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
 	packed := tar.NewWriter(compressed)
-	byName := func(a, b *loader.BufferedFile) int { return cmp.Compare(a.Name, b.Name) }
+	byName := func(a, b *archive.BufferedFile) int { return cmp.Compare(a.Name, b.Name) }
 	for _, file := range slices.SortedFunc(slices.Values(files), byName) {
 		header := &tar.Header{Name: folder + "/" + file.Name, Mode: 0o644, Size: int64(len(file.Data)), ModTime: time.Unix(0, 0)}
 		if err := packed.WriteHeader(header); err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/lint"
-	"helm.sh/helm/v3/pkg/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
 // TestArchive checks what `make chart` writes: the same bytes each time, which Helm loads and
@@ -41,10 +41,10 @@ func TestArchive(t *testing.T) {
 		t.Errorf("got version %s, appVersion %s and image %v", c.Metadata.Version, c.Metadata.AppVersion, image)
 	}
 	folder := t.TempDir()
-	if err := chartutil.ExpandFile(folder, path); err != nil {
+	if err := util.ExpandFile(folder, path); err != nil {
 		t.Fatal(err)
 	}
-	for _, message := range lint.All(filepath.Join(folder, c.Name()), nil, "default", true).Messages {
+	for _, message := range lint.RunAll(filepath.Join(folder, c.Name()), nil, "default").Messages {
 		if message.Severity > support.InfoSev {
 			t.Error(message)
 		}

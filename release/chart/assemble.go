@@ -7,14 +7,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"sigs.k8s.io/yaml"
 )
 
 // assemble returns the files of the chart: those of manifests/chart with the versions in them,
 // what kustomize builds from manifests/, and the CRDs once more in crds/.
-func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
+func assemble(root, version, digest string) ([]*archive.BufferedFile, error) {
 	manifests := filepath.Join(root, "manifests")
 	files, err := own(filepath.Join(manifests, "chart"))
 	if err != nil {
@@ -44,15 +44,15 @@ func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
 }
 
 // own returns the files of manifests/chart.
-func own(folder string) ([]*loader.BufferedFile, error) {
-	var files []*loader.BufferedFile
+func own(folder string) ([]*archive.BufferedFile, error) {
+	var files []*archive.BufferedFile
 	tree := os.DirFS(folder)
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		text, err := fs.ReadFile(tree, name)
-		files = append(files, &loader.BufferedFile{Name: name, Data: text})
+		files = append(files, &archive.BufferedFile{Name: name, Data: text})
 		return err
 	})
 	return files, err
@@ -60,7 +60,7 @@ func own(folder string) ([]*loader.BufferedFile, error) {
 
 // objects returns objects/manifests.yaml with the objects of manifests/, and
 // objects/COMPONENT.yaml with those of each component.
-func objects(manifests string) ([]*loader.BufferedFile, error) {
+func objects(manifests string) ([]*archive.BufferedFile, error) {
 	sources := map[string]string{"manifests": "resources: ['%s']\n"}
 	names, err := components(manifests)
 	if err != nil {
@@ -69,13 +69,13 @@ func objects(manifests string) ([]*loader.BufferedFile, error) {
 	for _, name := range names {
 		sources[name] = "components: ['%s/" + name + "']\n"
 	}
-	var files []*loader.BufferedFile
+	var files []*archive.BufferedFile
 	for name, lines := range sources {
 		text, err := build(manifests, lines)
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", name, err)
 		}
-		files = append(files, &loader.BufferedFile{Name: "objects/" + name + ".yaml", Data: text})
+		files = append(files, &archive.BufferedFile{Name: "objects/" + name + ".yaml", Data: text})
 	}
 	return files, nil
 }

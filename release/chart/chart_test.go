@@ -10,10 +10,12 @@ import (
 	"sync"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -22,7 +24,7 @@ const root = "../.."
 
 type object = unstructured.Unstructured
 
-var files = sync.OnceValues(func() ([]*loader.BufferedFile, error) { return assemble(root, "dev", "") })
+var files = sync.OnceValues(func() ([]*archive.BufferedFile, error) { return assemble(root, "dev", "") })
 
 // load returns the chart as `make chart` writes it.
 func load(t *testing.T) *chart.Chart {
@@ -42,11 +44,11 @@ func load(t *testing.T) *chart.Chart {
 // the namespace.
 func render(t *testing.T, c *chart.Chart, namespace, values string) (string, error) {
 	t.Helper()
-	given, err := chartutil.ReadValues([]byte(values))
+	given, err := common.ReadValues([]byte(values))
 	if err != nil {
 		t.Fatal(err)
 	}
-	top, err := chartutil.ToRenderValues(c, given, chartutil.ReleaseOptions{Name: "ku", Namespace: namespace, IsInstall: true}, nil)
+	top, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "ku", Namespace: namespace, IsInstall: true}, nil)
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	"sigs.k8s.io/yaml"
 )
 
@@ -19,12 +19,12 @@ const (
 // that folder before it reads the templates, which have an UpgradePolicy, and never changes it
 // again. The templates have the CRDs, too, so that `helm upgrade` changes them: by these labels
 // and annotations Helm recognizes them as its own.
-func crds(manifests string) ([]*loader.BufferedFile, error) {
+func crds(manifests string) ([]*archive.BufferedFile, error) {
 	files, err := filepath.Glob(filepath.Join(manifests, "crd", "kubectl-upgrade.dev_*.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	var copies []*loader.BufferedFile
+	var copies []*archive.BufferedFile
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -48,7 +48,7 @@ func crds(manifests string) ([]*loader.BufferedFile, error) {
 		if text, err = yaml.Marshal(crd); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		copies = append(copies, &loader.BufferedFile{Name: "crds/" + filepath.Base(file), Data: text})
+		copies = append(copies, &archive.BufferedFile{Name: "crds/" + filepath.Base(file), Data: text})
 	}
 	return copies, nil
 }

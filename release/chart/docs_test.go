@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/strvals"
 	"sigs.k8s.io/yaml"
 )
 
@@ -66,14 +66,14 @@ func TestPagesHelm(t *testing.T) {
 		t.Errorf("found %d examples of values, want values.yaml, Flux and Argo CD", examples)
 	}
 	commands := regexp.MustCompile(`(?m)^ *\$ helm (install|upgrade) .*$`).FindAllString(page, -1)
-	if len(commands) < 4 {
+	if len(commands) < 3 {
 		t.Errorf("found only %d commands of helm", len(commands))
 	}
 	for _, command := range commands {
 		if !strings.Contains(command, " "+releaseName+" dist/charts/") || !strings.Contains(command, " --namespace "+releaseNamespace) {
 			t.Errorf("another release: %s", command)
 		}
-		given := chartutil.Values{}
+		given := common.Values{}
 		for _, set := range regexp.MustCompile(`--set (\S+)`).FindAllStringSubmatch(command, -1) {
 			if err := strvals.ParseInto(set[1], given); err != nil {
 				t.Fatal(err)
@@ -113,7 +113,7 @@ func valuesIn(t *testing.T, document string) (string, bool) {
 	if values == nil {
 		values = example.Spec.Source.Helm.ValuesObject
 	}
-	text, err := chartutil.Values(values).YAML()
+	text, err := common.Values(values).YAML()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/cli"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/cli"
+	"helm.sh/helm/v4/pkg/kube"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
@@ -29,18 +30,18 @@ func newRelease(t *testing.T) release {
 // remembers which kinds the server serves.
 func (r release) action() *action.Configuration {
 	r.t.Helper()
-	configuration := new(action.Configuration)
+	configuration := action.NewConfiguration()
 	settings := cli.New()
 	settings.KubeConfig = apitest.Kubeconfig(r.t, r.config)
-	if err := configuration.Init(settings.RESTClientGetter(), releaseNamespace, "secret", func(string, ...any) {}); err != nil {
+	if err := configuration.Init(settings.RESTClientGetter(), releaseNamespace, "secret"); err != nil {
 		r.t.Fatal(err)
 	}
 	return configuration
 }
 
-func (r release) values(text string) chartutil.Values {
+func (r release) values(text string) common.Values {
 	r.t.Helper()
-	values, err := chartutil.ReadValues([]byte(text))
+	values, err := common.ReadValues([]byte(text))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -51,6 +52,7 @@ func (r release) install(values string, options ...func(*action.Install)) error 
 	r.t.Helper()
 	install := action.NewInstall(r.action())
 	install.ReleaseName, install.Namespace, install.CreateNamespace = releaseName, releaseNamespace, true
+	install.WaitStrategy = kube.HookOnlyStrategy
 	for _, option := range options {
 		option(install)
 	}
@@ -61,7 +63,7 @@ func (r release) install(values string, options ...func(*action.Install)) error 
 func (r release) upgrade(c *chart.Chart, values string, options ...func(*action.Upgrade)) error {
 	r.t.Helper()
 	upgrade := action.NewUpgrade(r.action())
-	upgrade.Namespace = releaseNamespace
+	upgrade.Namespace, upgrade.WaitStrategy = releaseNamespace, kube.HookOnlyStrategy
 	for _, option := range options {
 		option(upgrade)
 	}
@@ -71,7 +73,9 @@ func (r release) upgrade(c *chart.Chart, values string, options ...func(*action.
 
 func (r release) uninstall() error {
 	r.t.Helper()
-	_, err := action.NewUninstall(r.action()).Run(releaseName)
+	uninstall := action.NewUninstall(r.action())
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	_, err := uninstall.Run(releaseName)
 	return err
 }
 
@@ -166,7 +170,7 @@ func mirror(name string) string {
 	return "upgradePolicy: {create: true, spec: {source: {url: 'https://" + name + ".example.com/'}}}"
 }
 
-func takeOwnership(i *action.Install) { i.TakeOwnership = true }
+func takeOwnership(i *action.Install) { i.TakeOwnership, i.ForceConflicts = true, true }
 
 // TestReleasePolicy checks that the chart creates an UpgradePolicy together with its CRD,
 // changes it, and leaves it in place.
@@ -186,8 +190,7 @@ func TestReleasePolicy(t *testing.T) {
 }
 
 // TestReleaseTakesPolicy checks how a release takes over a policy that the coordinator or a
-// person has created. Helm 3 does not change a custom resource when it takes it over, so that
-// is done with an empty spec, which cannot differ.
+// person has created. Helm applies on the server, where the fields are theirs until it forces them.
 func TestReleaseTakesPolicy(t *testing.T) {
 	r := newRelease(t)
 	r.must("install", r.install(""))
@@ -195,14 +198,20 @@ func TestReleaseTakesPolicy(t *testing.T) {
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: UpgradePolicy
 metadata: {name: cluster}
+spec: {source: {url: 'https://their.example.com/'}}
 `))
 	if err := r.upgrade(load(t), mirror("own")); err == nil || !strings.Contains(err.Error(), "cannot be imported into the current release") {
 		t.Errorf("helm upgrade: got %v, want a refusal", err)
 	}
 	take := func(u *action.Upgrade) { u.TakeOwnership = true }
-	r.must("upgrade --take-ownership", r.upgrade(load(t), "upgradePolicy: {create: true}", take))
-	r.must("upgrade", r.upgrade(load(t), mirror("own")))
+	if err := r.upgrade(load(t), mirror("own"), take); err == nil || !strings.Contains(err.Error(), "conflict") {
+		t.Errorf("helm upgrade --take-ownership: got %v, want a conflict", err)
+	}
+	force := func(u *action.Upgrade) { u.ForceConflicts = true }
+	r.must("upgrade --take-ownership --force-conflicts", r.upgrade(load(t), mirror("own"), take, force))
 	r.expect("helm upgrade", policy, url, "https://own.example.com/")
+	r.must("upgrade", r.upgrade(load(t), mirror("next")))
+	r.expect("the next helm upgrade", policy, url, "https://next.example.com/")
 }
 
 // TestReleaseTakesManifests checks that a release takes over what kubectl has installed.

@@ -126,17 +126,20 @@ func steps(pattern string) []string {
 func each(value any, at []any, steps []string, change func(object map[string]any, at []any)) {
 	below := func(step any) []any { return append(at[:len(at):len(at)], step) }
 	object, isObject := value.(map[string]any)
-	switch {
-	case len(steps) == 0 && isObject:
-		change(object, at)
-	case len(steps) == 0:
-	case steps[0] == "[]":
+	if len(steps) == 0 {
+		if isObject {
+			change(object, at)
+		}
+		return
+	}
+	switch step, rest := steps[0], steps[1:]; {
+	case step == "[]":
 		list, _ := value.([]any)
 		for i, one := range list {
-			each(one, below(i), steps[1:], change)
+			each(one, below(i), rest, change)
 		}
 	case isObject:
-		each(object[steps[0]], below(steps[0]), steps[1:], change)
+		each(object[step], below(step), rest, change)
 	}
 }
 

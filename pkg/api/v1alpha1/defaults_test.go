@@ -122,3 +122,27 @@ func TestResolve(t *testing.T) {
 		t.Errorf("a group's own pace, then the strategy's: got %+v", pace)
 	}
 }
+
+// TestApprovalsOfThePolicyStay checks that an upgrade cannot lower what the policy wants to be approved.
+func TestApprovalsOfThePolicyStay(t *testing.T) {
+	required, not := v1alpha1.ApprovalRequired, v1alpha1.ApprovalNotRequired
+	groups := func(a v1alpha1.Approval) []v1alpha1.NodeGroup { return []v1alpha1.NodeGroup{{Name: "db", Approval: a}} }
+	for name, row := range map[string]struct {
+		policy, own v1alpha1.Strategy
+		want        v1alpha1.Approval
+	}{
+		"neither":                              {want: not},
+		"the policy":                           {policy: v1alpha1.Strategy{Approval: required}, want: required},
+		"the upgrade":                          {own: v1alpha1.Strategy{Approval: required}, want: required},
+		"the upgrade wants none":               {policy: v1alpha1.Strategy{Approval: required}, own: v1alpha1.Strategy{Approval: not}, want: required},
+		"the policy's groups":                  {policy: v1alpha1.Strategy{Groups: groups(required)}, want: not},
+		"its own groups, in place of such":     {policy: v1alpha1.Strategy{Groups: groups(required)}, own: v1alpha1.Strategy{Groups: groups(not)}, want: required},
+		"no groups, in place of such":          {policy: v1alpha1.Strategy{Groups: groups(required)}, own: v1alpha1.Strategy{Groups: []v1alpha1.NodeGroup{}}, want: required},
+		"its own groups, in place of harmless": {policy: v1alpha1.Strategy{Groups: groups(not)}, own: v1alpha1.Strategy{Groups: groups(not)}, want: not},
+	} {
+		u := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Strategy: row.own}}
+		if got := u.Resolve(row.policy).Approval; got != row.want {
+			t.Errorf("%s: got %s, want %s", name, got, row.want)
+		}
+	}
+}

@@ -135,7 +135,8 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err != nil {
 		return shot, fmt.Errorf("reading a snapshot: %s: %w; %s", file, err, hint)
 	}
-	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot, manifest.Earlier{Kinds: []string{formerSnapshotKind}, Convert: former.ConvertSnapshot}); {
+	earlier := manifest.Earlier{Kinds: []string{formerSnapshotKind}, Convert: former.ConvertSnapshot}
+	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot, earlier); {
 	case err != nil && shot.Kind != snapshotKind && shot.Kind != formerSnapshotKind:
 		return shot, fmt.Errorf("reading %s: it is no %s (%w); %s", file, snapshotKind, err, hint)
 	case err != nil:

@@ -108,7 +108,8 @@ func Covers(there, asked v1alpha1.MaintenanceSchedule, now time.Time) string {
 		return "it does not hold now"
 	}
 	x := there.Spec.MaintenanceExclusions[i]
-	if len(x.UpgradeTypes) > 0 && (len(want.UpgradeTypes) == 0 || slices.ContainsFunc(want.UpgradeTypes, func(t v1alpha1.UpgradeType) bool { return !slices.Contains(x.UpgradeTypes, t) })) {
+	lacks := func(t v1alpha1.UpgradeType) bool { return !slices.Contains(x.UpgradeTypes, t) }
+	if len(x.UpgradeTypes) > 0 && (len(want.UpgradeTypes) == 0 || slices.ContainsFunc(want.UpgradeTypes, lacks)) {
 		return fmt.Sprintf("it is for %v alone", x.UpgradeTypes)
 	}
 	if x.EndTime.Time.Before(want.EndTime.Time) {

@@ -116,7 +116,7 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	Notices []NoticeRecord `json:"notices,omitempty"`
 
-	// Conditions: Succeeded; Reconciling and Stalled while they are True.
+	// Conditions: Succeeded and Completed; Reconciling and Stalled while they are True.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -81,6 +81,8 @@ const (
 	// ConditionSucceeded of a ClusterUpgrade is True when every node that it concerns
 	// is up to date, False when it ended otherwise, and Unknown before.
 	ConditionSucceeded = "Succeeded"
+	// ConditionCompleted of a ClusterUpgrade is True when it has ended, well or not.
+	ConditionCompleted = "Completed"
 	// ConditionUpToDate of a NodeUpgrade is True when the node runs the version in its
 	// spec. The node's agent owns it.
 	ConditionUpToDate = "UpToDate"

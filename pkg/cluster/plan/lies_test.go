@@ -103,7 +103,7 @@ func words() []word {
 			},
 		}},
 		{[]string{"unsupported"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Unsupported = "a lie" })}},
-		{[]string{"reboot.required", "reboot.reason"}, "create an automatic Reboot, of this node", []func(*lied){
+		{[]string{"reboot.required", "reboot.message"}, "create an automatic Reboot, of this node", []func(*lied){
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.Required, s.Reboot.Message = true, "a lie" }),
 		}},
 		{

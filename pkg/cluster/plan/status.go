@@ -154,7 +154,12 @@ func (p *planner) setConditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.Con
 			ObservedGeneration: u.Generation, LastTransitionTime: *wholeSecond(p.cluster.now),
 		})
 	}
+	completed := metav1.ConditionFalse
+	if succeeded != metav1.ConditionUnknown {
+		completed = metav1.ConditionTrue
+	}
 	set(v1alpha1.ConditionSucceeded, succeeded, true)
+	set(v1alpha1.ConditionCompleted, completed, true)
 	set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, succeeded == metav1.ConditionUnknown && !hold.Stalls())
 	set(v1alpha1.ConditionStalled, metav1.ConditionTrue, hold.Stalls())
 }

@@ -41,7 +41,7 @@ var texts = []struct {
 		gates[].ran[].upgrade.uid gates[].ran[].version hookTurns[].from hookTurns[].hooks[].job hookTurns[].hooks[].jobUID
 		hookTurns[].hooks[].message hookTurns[].hooks[].reason hookTurns[].hooks[].retriedBy hookTurns[].node hookTurns[].nodeUID
 		hookTurns[].outcome hookTurns[].upgrade.name hookTurns[].upgrade.uid hookTurns[].version ran[].blocked ran[].digests[].digest
-		ran[].problem ran[].upgrade.name ran[].upgrade.uid ran[].version takenBack[].reason takenBack[].upgrade.name
+		ran[].problem ran[].upgrade.name ran[].upgrade.uid ran[].version takenBack[].comment takenBack[].upgrade.name
 		takenBack[].upgrade.uid takenBack[].version upgrade.name upgrade.uid version`},
 	{planned, "UpgradeRecord", `digests[].digest etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path fromVersion message
 		nodes[].from nodes[].methodMessage nodes[].name nodes[].reason nodes[].steps[].step nodes[].to reason upgrade.name upgrade.uid
@@ -58,7 +58,7 @@ var texts = []struct {
 		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootProblem
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofItsNode, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
-		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.reason slot
+		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message slot
 		step steps[].step unsupported upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},
 	{ofSpecs, "ClusterUpgrade", `notices[].failed[] notices[].pending[] strategy.drain.rules[].name
@@ -70,9 +70,9 @@ var texts = []struct {
 		strategy.groups[].drain.rules[].podSelector.matchLabels.* strategy.groups[].gates[] strategy.groups[].name
 		strategy.groups[].nodeSelector.matchExpressions[].key strategy.groups[].nodeSelector.matchExpressions[].values[]
 		strategy.groups[].nodeSelector.matchLabels.*`},
-	{ofSpecs, "UpgradePolicy", `gates[].name hookTurns[].gate hookTurns[].hooks[].cronJob hookTurns[].hooks[].name`},
-	{ofSpecs, "UpgradeRecord", `approvedBy changedBy createdBy ignoreChecks[].by ignoreChecks[].id ignoreChecks[].reason
-		ignoreGates[].by ignoreGates[].name ignoreGates[].reason requestReason requestedBy`},
+	{ofSpecs, "UpgradePolicy", `gates[].name hookTurns[].gate hookTurns[].hooks[].cronJobName hookTurns[].hooks[].name`},
+	{ofSpecs, "UpgradeRecord", `approvedBy changedBy createdBy ignoreChecks[].by ignoreChecks[].id ignoreChecks[].comment
+		ignoreGates[].by ignoreGates[].name ignoreGates[].comment comment requestedBy`},
 	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
 	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},

@@ -406,7 +406,11 @@ func TestGateRights(t *testing.T) {
 	ours := w.clients(w.config).Ours
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	query := func(name string, secret string) v1alpha1.Gate {
-		return v1alpha1.Gate{Name: name, Prometheus: &v1alpha1.PrometheusGate{URL: "https://prometheus.example", Query: "up", Expect: v1alpha1.ExpectNotEmpty, TokenSecretRef: &v1alpha1.SecretKeyReference{Name: secret}}}
+		g := v1alpha1.Gate{Name: name, Prometheus: &v1alpha1.PrometheusGate{URL: "https://prometheus.example", Query: "up", Expect: v1alpha1.ExpectNotEmpty}}
+		if secret != "" {
+			g.Prometheus.TokenSecretRef = &v1alpha1.SecretKeyReference{Name: secret}
+		}
+		return g
 	}
 	object := func(name string, g v1alpha1.ObjectGate) v1alpha1.Gate {
 		g.Condition = "true"

@@ -146,7 +146,7 @@ func TestFLUOIsReadLive(t *testing.T) {
 	if status.Step != v1alpha1.StepLocking || !strings.Contains(status.Message, "FLUO is about to reboot node agent-fluo") {
 		t.Errorf("status %+v", status)
 	}
-	c.kubectl("patch", "clusterupgrade", "patch", "--type", "merge", "-p", `{"spec":{"ignoreChecks":[{"id":"fluo"}]}}`)
+	c.kubectl("patch", "clusterupgrade", "patch", "--type", "merge", "-p", `{"spec":{"ignoreChecks":[{"id":"fluo","comment":"a test"}]}}`)
 	c.awaitStep(v1alpha1.StepIdle)
 	c.checkFree()
 }

@@ -29,7 +29,7 @@ type transport struct {
 	after  func(r request) error
 	evict  func(k key) error // whether a pod may be evicted
 	renew  func(k key)       // brings the Lease of a kubelet up to date
-	// refused is called with what is refused. Nil: nobody asks.
+	// refused is called with what is refused. Nil: it is not called.
 	refused func(r request, err error)
 	// lies changes what an agent writes, and shows it the truth. Nil: it does not lie.
 	lies func() *liar

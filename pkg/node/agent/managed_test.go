@@ -47,6 +47,7 @@ func TestNodeThatIsNotManaged(t *testing.T) {
 		managed := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionManaged)
 		return managedReason(s) == "True GivingBack" && managed.Message == "the disk is read-only"
 	})
+	c.kill()
 	c.run() // another agent tries again
 	c.await("the node is given back", func(s agentStatus) bool { return managedReason(s) == "False NothingLeft" })
 	want := []string{string(verb.Disarm), string(verb.Stage), string(verb.Uninstall), string(verb.Uninstall)}

@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # The programs in the container image; the first is its entrypoint.
 PROGRAMS := node-agent agent coordinator send-notice capi-extension
 # Modules of their own; lab and release are built with these tags.
-MODULES := lab cmd/capi-extension release release/chart test/oldest test/othertools
+MODULES := pkg/api lab cmd/capi-extension release release/chart test/oldest test/othertools
 TAGS    := e2e,dist
 export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
 # Programs and tests are compiled alike, once; only the race detector needs cgo, with which half of all packages are others.
@@ -113,13 +113,13 @@ assets: packages lab ## Build the API server, etcd and node that tests need, int
 	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)
 
 generate: ## Update deep copies, CRDs, and the generated parts of docs
-	go tool controller-gen object crd paths=./pkg/api/... output:crd:dir=manifests/crd output:object:dir=pkg/api/v1alpha1
+	go tool controller-gen object crd paths=./pkg/api/v1alpha1 output:crd:dir=manifests/crd output:object:dir=pkg/api/v1alpha1
 	go generate ./...
 
 docs-check: assets docs ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
 	go test -count 1 ./test/doclinks
 	cd test/othertools && go test -count 1 ./...
-	go test -count 1 -run 'Page|Documented|TestScripts/(fleets|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
+	go test -count 1 -run 'Page|Documented|TestScripts/(fleets|install|commands)' ./pkg/plugin/cli ./test/api ./pkg/cluster/source ./manifests/crd/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
 
 docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder (root: installs MkDocs)
 	$(call install,mkdocs mkdocs-material python3-pymdownx)

@@ -2,6 +2,8 @@ module github.com/kubectl-upgrade/kubectl-upgrade
 
 go 1.26.0
 
+replace github.com/kubectl-upgrade/kubectl-upgrade/pkg/api => ./pkg/api
+
 require (
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/ProtonMail/go-crypto v1.5.2
@@ -12,6 +14,7 @@ require (
 	github.com/godbus/dbus/v5 v5.2.4
 	github.com/google/go-cmp v0.7.0
 	github.com/google/renameio/v2 v2.0.2
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api v0.0.0
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/nicholas-fedor/shoutrrr v0.13.2
 	github.com/prometheus/client_golang v1.24.0

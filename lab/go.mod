@@ -9,6 +9,7 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/google/renameio/v2 v2.0.2
 	github.com/kubectl-upgrade/kubectl-upgrade v0.0.0
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api v0.0.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/mod v0.42.0
@@ -78,4 +79,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/kubectl-upgrade/kubectl-upgrade => ../
+replace (
+	github.com/kubectl-upgrade/kubectl-upgrade => ../
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api => ../pkg/api
+)

@@ -82,4 +82,5 @@ tool (
 replace (
 	github.com/kubectl-upgrade/kubectl-upgrade => ../
 	github.com/kubectl-upgrade/kubectl-upgrade/lab => ../lab
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api => ../pkg/api
 )

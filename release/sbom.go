@@ -33,17 +33,21 @@ func writeSBOM(programs []string, version, created, out string) error {
 	}
 	defer f.Close()
 	encoder := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true)
-	if err := encoder.EncodeVersion(sbom(first, unique(modules), version, created), cyclonedx.SpecVersion1_6); err != nil {
+	if err := encoder.EncodeVersion(sbom(first, unique(modules, version), version, created), cyclonedx.SpecVersion1_6); err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// unique returns each version of each module once, in the order of their names. A module that another replaces is that one.
-func unique(modules []*debug.Module) []*debug.Module {
+// unique returns each version of each module once, in the order of their names. A module that another replaces is that
+// one; one that a folder replaces is ours, and has the release's version.
+func unique(modules []*debug.Module, version string) []*debug.Module {
 	list := make([]*debug.Module, len(modules))
 	for i, m := range modules {
 		list[i] = cmp.Or(m.Replace, m)
+		if list[i].Version == "" {
+			list[i] = &debug.Module{Path: m.Path, Version: version}
+		}
 	}
 	slices.SortFunc(list, func(a, b *debug.Module) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Version, b.Version))

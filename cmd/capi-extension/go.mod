@@ -2,13 +2,17 @@ module github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension
 
 go 1.26.0
 
-replace github.com/kubectl-upgrade/kubectl-upgrade => ../..
+replace (
+	github.com/kubectl-upgrade/kubectl-upgrade => ../..
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api => ../../pkg/api
+)
 
 require (
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0
 	github.com/kubectl-upgrade/kubectl-upgrade v0.0.0
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api v0.0.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/spf13/cobra v1.10.2
 	k8s.io/api v0.37.2

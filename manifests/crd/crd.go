@@ -4,6 +4,8 @@ package crd
 
 import "embed"
 
+//go:generate go run -C apidoc .
+
 // Files are the definitions, one kind in each.
 //
 //go:embed kubectl-upgrade.dev_*.yaml

@@ -67,6 +67,7 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api v0.0.0 // indirect
 	github.com/lann/builder v0.0.0-20180802200727-47ae307949d0 // indirect
 	github.com/lann/ps v0.0.0-20150810152359-62de8c46ede0 // indirect
 	github.com/lib/pq v1.12.3 // indirect
@@ -131,4 +132,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/kubectl-upgrade/kubectl-upgrade => ../..
+replace (
+	github.com/kubectl-upgrade/kubectl-upgrade => ../..
+	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api => ../../pkg/api
+)

@@ -22,7 +22,7 @@ func TestArgoCDHealth(t *testing.T) {
 		Kstatus string         `json:"kstatus"`
 		Object  map[string]any `json:"object"`
 	}
-	unmarshal(t, root+"/pkg/api/v1alpha1/testdata/kstatus.yaml", &rows)
+	unmarshal(t, root+"/test/api/testdata/kstatus.yaml", &rows)
 	health := map[string]string{"Current": "Healthy", "InProgress": "Progressing", "Failed": "Degraded"}
 	others := map[string]string{"an upgrade that is suspended": "Suspended", "an upgrade that waits for an approval": "Suspended", "an upgrade that is only observed": "Suspended"}
 	checked := map[string]int{}

@@ -4,7 +4,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +35,23 @@ func TestWings(t *testing.T) {
 	}
 	if len(importsOf(t, "wings_test.go", "go/")) == 0 {
 		t.Error("no imports are found")
+	}
+}
+
+// TestAPIModule checks that who imports the kinds gets neither client-go nor our programs' packages.
+func TestAPIModule(t *testing.T) {
+	out, err := exec.Command("go", "list", "-C", "../../pkg/api", "-deps", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, "k8s.io/apimachinery/pkg/apis/meta/v1") {
+		t.Error("pkg/api does not import apimachinery: what is listed?")
+	}
+	for _, name := range packages {
+		if strings.HasPrefix(name, "k8s.io/client-go") || strings.HasPrefix(name, module) && !strings.HasPrefix(name, module+"pkg/api/") {
+			t.Errorf("pkg/api imports %s", name)
+		}
 	}
 }
 

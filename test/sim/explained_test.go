@@ -65,6 +65,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.has("take back") {
 			return
 		}
+	case v1alpha1.ReasonWindowClosed: // for the agents, while the coordinators' clock says otherwise
+		if s.has("set coordinators' clock") {
+			return
+		}
 	case v1alpha1.ReasonScheduleInvalid, v1alpha1.ReasonInsufficientTime: // so are the scripts' windows
 		return
 	case v1alpha1.ReasonEtcdQuorum:

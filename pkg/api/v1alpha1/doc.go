@@ -14,5 +14,3 @@
 // +kubebuilder:object:generate=true
 // +groupName=kubectl-upgrade.dev
 package v1alpha1
-
-//go:generate go run ../apidoc

@@ -1,7 +1,7 @@
 // apidoc writes docs/api.md: api.md.tmpl with a table of each kind's fields,
 // taken from manifests/crd, so that page and API server cannot differ.
 //
-// Run it as `make generate` does, in pkg/api/v1alpha1.
+// Run it as `make generate` does, in its folder.
 package main
 
 import (

@@ -18,6 +18,8 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 GOTESTSUM  := go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
 GOLANGCI   := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+# The same with kube-api-linter; its configuration is pkg/api/.golangci.yml.
+APILINT    := go run sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter@v0.0.0-20260716143926-092fe0c72997 run
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 BENCHSTAT  := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
@@ -100,7 +102,8 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) --build-tags integration ./pkg/node/host ./pkg/node/sysupdate
 	$(GOLANGCI) --build-tags prometheus,browser,fleet ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench
 	for os in darwin linux; do GOOS=$$os GOARCH=arm64 go vet ./cmd/kubectl-upgrade ./cmd/coordinator ./test/play || exit; done
-	for module in $(MODULES); do (cd $$module && $(GOLANGCI) --build-tags $(TAGS) ./...) || exit; done
+	for module in $(MODULES); do (cd $$module && $(GOLANGCI) --config $(CURDIR)/.golangci.yml --build-tags $(TAGS) ./...) || exit; done
+	cd pkg/api && $(APILINT) ./v1alpha1
 	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }

@@ -22,7 +22,7 @@ var (
 	ofGates   = origin{"the answer of a gate is cut where it is read", "pkg/cluster/gate/fits_test.go", "TestAnswersFit"}
 	ofNotices = origin{"records quote the planned status, and cut it", "pkg/cluster/notice/fits_test.go", "TestRecordsFit"}
 	bounded   = origin{"the coordinator cuts the messages of conditions", "pkg/cluster/coordinator/fits_test.go", "TestConditionsFit"}
-	ofItsNode = origin{"only that node waits for it, and events on the Node show what is refused", "pkg/node/agent/refused_test.go", "TestRefusedReportShowsOnTheNode"}
+	ofAgents  = origin{"agents cut what they report; events on the Node show what is refused all the same", "pkg/node/agent/fits_test.go", "TestAnyReportFits"}
 	ofSpecs   = origin{why: "it is copied from a spec or metadata, where the API server has checked it, to a field with the same limit or none"}
 	ownWords  = origin{why: "it is one of our own words, a hash or the version of a program"}
 )
@@ -53,11 +53,11 @@ var texts = []struct {
 	{ofNotices, "ClusterUpgrade", `notices[].message notices[].node notices[].reason`},
 	{bounded, "MaintenanceSchedule", `conditions[].message`},
 	{bounded, "UpgradePolicy", `conditions[].message`},
-	{ofItsNode, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
+	{ofAgents, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
 		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
 		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootProblem
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
-	{ofItsNode, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
+	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
 		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message slot
 		step steps[].step unsupported upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},

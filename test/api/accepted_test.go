@@ -62,7 +62,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"MaintenanceSchedule", window(`recurrence: "INTERVAL=2;FREQ=WEEKLY;BYDAY=SA,SU;WKST=MO;COUNT=10"`)},
 		{"MaintenanceSchedule", window(`recurrence: "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;UNTIL=20271231T235959Z"`)},
 		{"MaintenanceSchedule", window(`recurrence: "FREQ=YEARLY;BYMONTH=1,12;BYMONTHDAY=1,-1"`)},
-		{"MaintenanceSchedule", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgradeTypes: []},
+		{"MaintenanceSchedule", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z"},
 			{name: audit, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", comment: audit, upgradeTypes: [Patch, Minor, Reboot]}]}`},
 
 		{"UpgradePolicy", named("cluster", "{}")},

@@ -93,6 +93,10 @@ func TestWrongSchedulesAreRefused(t *testing.T) {
 			"spec.maintenanceExclusions[0].upgradeTypes[1]", "Duplicate value"},
 		{"an exclusion with a novel as reason", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", comment: ` + strings.Repeat("a", 257) + `}]}`,
 			"spec.maintenanceExclusions[0].comment", "256"},
+		{"an exclusion of no kind", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgradeTypes: []}]}`,
+			"spec.maintenanceExclusions[0].upgradeTypes", "at least 1"},
+		{"an exclusion with an empty reason", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", comment: ""}]}`,
+			"spec.maintenanceExclusions[0].comment", "at least 1"},
 		{"a reason on a window", window("comment: x"), `"` + at + `comment"`, "unknown field"},
 
 		{"automatic, which is the policy's", "spec: {automatic: [Patch]}", `"spec.automatic"`, "unknown field"},

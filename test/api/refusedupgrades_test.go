@@ -57,6 +57,8 @@ func TestWrongClusterUpgradesAreRefused(t *testing.T) {
 		spec("a long group approved", "approved: {groups: ["+strings.Repeat("a", 64)+"]}", "spec.approved.groups[0]", "63"),
 
 		{"a minor without a reboot", "spec: {type: Minor, version: v1.35.4, strategy: {method: Restart}}", "spec.strategy.method", "Restart is for patches"},
+		{"an empty comment", `spec: {version: v1.34.4, comment: ""}`, "spec.comment", "at least 1"},
+		{"an approved group without a name", `spec: {version: v1.34.4, approved: {groups: [""]}}`, "spec.approved.groups[0]", "at least 1"},
 		{"a reboot that keeps the kernel", "spec: {type: Reboot, strategy: {method: SoftReboot}}", "spec.strategy.method", "SoftReboot keeps the kernel"},
 		{"a reboot without a reboot", "spec: {type: Reboot, strategy: {method: Restart}}", "spec.strategy.method", "Restart is for patches"},
 	})
@@ -125,6 +127,7 @@ var wrongPaces = []refusal{
 	{"a rule with an unknown behavior", "drain: {rules: [{name: a, podSelector: {}, behavior: Delete}]}", "drain.rules[0].behavior", `"Drain", "Skip", "WaitCompleted"`},
 	{"two rules of one name", "drain: {rules: [{name: a, podSelector: {}, behavior: Skip}, {name: a, podSelector: {}, behavior: Drain}]}", "drain.rules[1]", "Duplicate value"},
 	{"a rule for a namespace twice", "drain: {rules: [{name: a, podSelector: {}, namespaces: [b, b], behavior: Skip}]}", "drain.rules[0].namespaces[1]", "Duplicate value"},
+	{"a rule for an empty namespace", `drain: {rules: [{name: a, podSelector: {}, namespaces: [""], behavior: Skip}]}`, "drain.rules[0].namespaces[0]", "at least 1"},
 	{"a rule for a long namespace", "drain: {rules: [{name: a, podSelector: {}, namespaces: [" + strings.Repeat("a", 64) + "], behavior: Skip}]}", "drain.rules[0].namespaces[0]", "63"},
 	{"nine rules", "drain: {rules: [" + nineRules() + "]}", "drain.rules", "at most 8"},
 }

@@ -27,7 +27,9 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	reason, message := conditionOf(after.tree, v1alpha1.ConditionUpToDate)
 	if text(inner(was.tree, "status"), "step") != string(step) {
 		w.note("%s is in step %s (%s: %s)", k.Name, step, reason, message)
-		w.since["step "+k.Name] = w.now()
+		if step != "" && step != w.lastStep[k.Name] { // it is the same where the NodeUpgrade was deleted meanwhile
+			w.since["step "+k.Name], w.lastStep[k.Name] = w.now(), step
+		}
 		if strings.HasPrefix(by, "agent ") {
 			w.checkEntered(k.Name, step)
 			w.noteStopped(k.Name, step)

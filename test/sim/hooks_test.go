@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -80,6 +81,7 @@ func (w *world) injectHook(f fault) {
 		for _, run := range w.hookRuns() {
 			if run.State == v1alpha1.HookRunning && run.JobUID != "" { // its finalizer kept it before
 				w.api.remove("admin", jobKey(run.Job))
+				maps.DeleteFunc(w.hooked.clears, func(_, job string) bool { return job == run.Job }) // its pods are gone
 			}
 		}
 	case "delete cron job":

@@ -33,7 +33,7 @@ var lies = []struct {
 	{"stepStartTime", lieTime},
 	{"stepEndTime", lieTime},
 	{"holdEndTime", lieTime},
-	{"unsupported", oneOf("it is something else", strings.Repeat("ü", 2000))},
+	{"unsupported", oneOf("it is something else", strings.Repeat("ü", 1024))},
 	{"versions.kubelet", lieVersion},
 	{"versions.controlPlane", lieVersion},
 	{"versions.kubeadm", lieVersion},
@@ -46,11 +46,11 @@ var lies = []struct {
 	{"retry.failures", oneOf(0.0, 2.0, 1e6)},
 	{"retry.time", lieTime},
 	{"reboot.required", oneOf(true, nil)},
-	{"reboot.message", oneOf("it has to", strings.Repeat("ü", 2000))},
+	{"reboot.message", oneOf("it has to", strings.Repeat("ü", 1024))},
 	{"reboot.fromBootID", oneOf("another", nil)},
 	{"reboot.fromSoftReboots", oneOf(0.0, 9.0)},
 	{"method", oneOf("Reboot", "SoftReboot", "Restart", nil)},
-	{"methodMessage", oneOf("it cannot", strings.Repeat("ü", 2000))},
+	{"methodMessage", oneOf("it cannot", strings.Repeat("ü", 1024))},
 	{"etcdSnapshot", func(w *world, n *node, _ int) any {
 		return tree{"node": n.name, "path": "/forged", "digest": v1alpha1.DigestOf(digest(9)), "creationTime": w.now().UTC().Format(time.RFC3339)}
 	}},
@@ -61,9 +61,9 @@ var lies = []struct {
 		}
 		return list
 	}},
-	{"kubeadmLog", oneOf(strings.Repeat("ü\n", 8000))},
-	{"kubeletLog", oneOf(strings.Repeat("ü\n", 8000))},
-	{"agentVersion", oneOf("v0.0.0", strings.Repeat("v", 2000))},
+	{"kubeadmLog", oneOf(strings.Repeat("ü\n", 4096))},
+	{"kubeletLog", oneOf(strings.Repeat("ü\n", 4096))},
+	{"agentVersion", oneOf("v0.0.0", strings.Repeat("v", 1024))},
 	{"steps", lieSteps},
 	{"conditions", lieConditions},
 }

@@ -54,14 +54,15 @@ type world struct {
 	foreign                 map[string]bool        // nodes that a person cordoned
 	lastHolder              map[string]string      // of each Lease
 	specChangedAt           map[string]time.Time   // when the spec of a NodeUpgrade changed
-	recreatedAt             time.Time              // when a ClusterUpgrade was created or deleted
-	rollbacks               []string               // versions that people asked to take nodes back to
-	liars                   map[string]*liar       // by node
-	lied                    map[string]bool        // nodes whose agents have lied
-	began                   map[string]bool        // upgrades in which a node has taken a slot, by UID
-	coordinatorsClock       time.Duration          // by how much it was set
-	jobsSay                 string                 // why they fail
-	takenBack               map[string]time.Time   // versions, as coordinators have said
+	lastStep                map[string]v1alpha1.Step
+	recreatedAt             time.Time            // when a ClusterUpgrade was created or deleted
+	rollbacks               []string             // versions that people asked to take nodes back to
+	liars                   map[string]*liar     // by node
+	lied                    map[string]bool      // nodes whose agents have lied
+	began                   map[string]bool      // upgrades in which a node has taken a slot, by UID
+	coordinatorsClock       time.Duration        // by how much it was set
+	jobsSay                 string               // why they fail
+	takenBack               map[string]time.Time // versions, as coordinators have said
 	begins                  int
 	repaired                bool
 

@@ -7,6 +7,7 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.type == 'Patch' || !has(self.minAgeSeconds)",message="only a Patch has an age",fieldPath=".minAgeSeconds"
 type AutomaticUpgrade struct {
 	// Type is Patch or Reboot.
+	// +required
 	Type UpgradeType `json:"type"`
 	// MinAgeSeconds is how long the coordinator must have seen each image of a patch before
 	// it creates the upgrade. Absent: zero.

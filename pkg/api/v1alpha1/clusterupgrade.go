@@ -28,12 +28,14 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
 type ClusterUpgrade struct {
 	metav1.TypeMeta   `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is the requested upgrade.
+	// +required
 	Spec ClusterUpgradeSpec `json:"spec"`
 	// Status is the state of the upgrade. The coordinator writes it.
-	// +kubebuilder:default={observedGeneration:-1}
+	// +default={"observedGeneration":-1}
 	// +optional
 	Status ClusterUpgradeStatus `json:"status,omitzero"`
 }
@@ -58,6 +60,7 @@ type ClusterUpgradeSpec struct {
 	Type UpgradeType `json:"type,omitempty"`
 
 	// Comment is why it was requested, for people who read the record.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Comment string `json:"comment,omitempty"`
@@ -134,6 +137,7 @@ type RetriedUpgrade struct {
 	// Name of the ClusterUpgrade.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// UID of the ClusterUpgrade. Absent, as in Git: whichever has the name.
 	// +kubebuilder:validation:MinLength=1
@@ -157,10 +161,12 @@ type RequestedNode struct {
 	// Name of the Node.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// UID of the Node: another Node that gets its name is not requested.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	UID string `json:"uid"`
 }
 
@@ -177,11 +183,13 @@ type Approved struct {
 	// Groups are the approved groups of the strategy.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Groups []string `json:"groups,omitempty"`
 	// By is the user who approved last, as the API server knows them. An admission policy
 	// rejects any other name. Absent: the approval came from elsewhere, such as Git.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	By string `json:"by,omitempty"`
@@ -192,13 +200,16 @@ type IgnoredCheck struct {
 	// ID of the check, as findings show it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	ID string `json:"id"`
 	// Comment is why it is ignored, for people who read the record.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Comment string `json:"comment"`
 	// By is the user who lets it be ignored, as the API server knows them. An admission
 	// policy rejects any other name. Absent: it came from elsewhere, such as Git.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	By string `json:"by,omitempty"`

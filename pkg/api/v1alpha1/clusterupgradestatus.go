@@ -25,6 +25,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.beginTime) || (has(self.beginTime) && self.beginTime == oldSelf.beginTime)",message="is set once",fieldPath=".beginTime"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.completionTime) || (has(self.completionTime) && self.completionTime == oldSelf.completionTime)",message="is set once",fieldPath=".completionTime"
 type ClusterUpgradeStatus struct {
+	// Conditions: Succeeded and Completed; Reconciling and Stalled while they are True.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// ObservedGeneration is the generation that this status is about; -1 before
 	// the coordinator has seen the object.
 	// +optional
@@ -48,6 +55,7 @@ type ClusterUpgradeStatus struct {
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// FromVersion is the oldest kubelet's version at the trigger.
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
 
@@ -60,6 +68,7 @@ type ClusterUpgradeStatus struct {
 	Nodes NodeCounts `json:"nodes,omitzero"`
 
 	// Progress is done/total, for people.
+	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Progress string `json:"progress,omitempty"`
 
@@ -115,35 +124,37 @@ type ClusterUpgradeStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Notices []NoticeRecord `json:"notices,omitempty"`
-
-	// Conditions: Succeeded and Completed; Reconciling and Stalled while they are True.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // NodeCounts counts nodes by what the planner decided for them.
 type NodeCounts struct {
 	// Total is how many nodes this upgrade concerns: managed, supported and
 	// selected.
+	// +required
 	Total int32 `json:"total"`
 	// Done are up to date.
+	// +required
 	Done int32 `json:"done"`
 	// Active are at work.
+	// +required
 	Active int32 `json:"active"`
 	// Waiting begin later by themselves.
+	// +required
 	Waiting int32 `json:"waiting"`
 	// Blocked are nodes that failed or wait for a person.
+	// +required
 	Blocked int32 `json:"blocked"`
 	// Unsupported nodes are not counted in Total: an upgrade of this type is not
 	// possible on them.
+	// +required
 	Unsupported int32 `json:"unsupported"`
 }
 
 // NodeNote names a node and says what it is doing.
 type NodeNote struct {
 	// Name of the node.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// Step that the node is in.
 	// +optional
@@ -152,6 +163,7 @@ type NodeNote struct {
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
 	// Message in one sentence.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -169,19 +181,26 @@ const (
 // Finding is one thing that preflight noticed.
 type Finding struct {
 	// ID names the check, as ignoreChecks does.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
 	ID string `json:"id"`
 	// Level is Block or Warn.
+	// +required
 	Level FindingLevel `json:"level"`
 	// Node that it is about: a Block then holds only that node. Empty: it holds the
 	// whole upgrade.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Node string `json:"node,omitempty"`
 	// Object that it is about.
 	// +optional
 	Object ObjectReference `json:"object,omitzero"`
 	// Message says what is wrong.
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
 	Message string `json:"message"`
 	// Advice says what to do.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Advice string `json:"advice,omitempty"`
 	// Ignored reports whether ignoreChecks names the check.

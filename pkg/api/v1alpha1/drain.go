@@ -73,17 +73,21 @@ type DrainRule struct {
 	// Name identifies this rule in the list.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
 	// PodSelector chooses pods by their labels.
+	// +required
 	PodSelector LabelSelector `json:"podSelector"`
 	// Namespaces limits the rule to their pods. Absent: all.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Behavior is Drain (evict them like others), Skip (leave them on the node) or
 	// WaitCompleted (wait until they have ended by themselves).
+	// +required
 	Behavior DrainBehavior `json:"behavior"`
 }
 

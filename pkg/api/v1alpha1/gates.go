@@ -15,6 +15,7 @@ type Gate struct {
 	// Name of the gate.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
+	// +required
 	Name string `json:"name"`
 	// At says before what the gate is asked. Absent: before everything.
 	// +listType=set
@@ -23,7 +24,7 @@ type Gate struct {
 	// +optional
 	At []GatePoint `json:"at,omitempty"`
 	// TimeoutSeconds is how long an answer may take. Then the gate is closed.
-	// +kubebuilder:default=5
+	// +default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=60
 	// +optional
@@ -45,13 +46,15 @@ type ClusterGate struct {
 	// KubeconfigSecretRef is the key of a Secret with a kubeconfig that reads the UpgradePolicy and the
 	// coordinator's Lease of the other cluster. It has everything inline: a server, its certificate
 	// authority, and a token or a client certificate. The default of its key is kubeconfig.
+	// +required
 	KubeconfigSecretRef SecretKeyReference `json:"kubeconfigSecretRef"`
 	// SoakSeconds is how long the other cluster has to have run the version.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
+	// +required
 	SoakSeconds int32 `json:"soakSeconds"`
 	// SameDigests asks for the images whose digests the other cluster has run.
-	// +kubebuilder:default=true
+	// +default=true
 	// +optional
 	SameDigests *bool `json:"sameDigests,omitempty"`
 }
@@ -81,14 +84,17 @@ type PrometheusGate struct {
 	// URL of its API, without /api/v1, such as http://prometheus.monitoring.svc:9090.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="must be an http or https address without a user, query or fragment, such as http://prometheus.monitoring.svc:9090"
+	// +required
 	URL string `json:"url"`
 	// Query in PromQL, whose result is a vector, such as ALERTS{alertstate="firing",severity="critical"}.
 	// What has to last for some time is said in PromQL, too.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +required
 	Query string `json:"query"`
 	// Expect is Empty if the gate is open while the query returns nothing, and NotEmpty if it
 	// is open while the query returns something.
+	// +required
 	Expect Expectation `json:"expect"`
 	// CASecretRef is the key of a Secret with the authorities that may sign the server's certificate.
 	// The default of its key is ca.crt. Absent: those of the coordinator's image.
@@ -120,10 +126,12 @@ type ObjectGate struct {
 	// APIVersion of the objects, such as apps/v1.
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+$')",message="must be a group and a version, such as apps/v1, or v1"
+	// +required
 	APIVersion string `json:"apiVersion"`
 	// Kind of the objects, such as StatefulSet.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="must be a kind, such as StatefulSet"
+	// +required
 	Kind string `json:"kind"`
 	// Namespace of the objects. Absent: they have none, or those of all namespaces are
 	// selected by labels.
@@ -143,6 +151,7 @@ type ObjectGate struct {
 	// object.status.readyReplicas == object.spec.replicas.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +required
 	Condition string `json:"condition"`
 }
 
@@ -152,13 +161,16 @@ type IgnoredGate struct {
 	// Name of the gate in the UpgradePolicy.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
 	// Comment is why it is ignored, for people who read the record.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Comment string `json:"comment"`
 	// By is the user who lets it be ignored, as the API server knows them. An admission
 	// policy rejects any other name. Absent: it came from elsewhere, such as Git.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	By string `json:"by,omitempty"`
@@ -173,17 +185,21 @@ func (s ClusterUpgradeSpec) IgnoresGate(name string) bool {
 type GateStatus struct {
 	// Name of the gate.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
 	// State is Open, Closed, or Unknown if the gate could not be asked. Nodes wait while it is
 	// not Open.
+	// +required
 	State GateState `json:"state"`
 	// Message is the answer, or why there is none.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 	// SinceTime is when the gate was found in this state first.
+	// +required
 	SinceTime metav1.Time `json:"sinceTime"`
 	// AskedTime is when it was asked last. While nothing changes, it is up to a minute old.
+	// +required
 	AskedTime metav1.Time `json:"askedTime"`
 	// Ran is what the other cluster has run.
 	// +listType=map

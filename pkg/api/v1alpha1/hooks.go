@@ -19,25 +19,28 @@ type Hook struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', begin with a letter, and end with a letter or digit"
+	// +required
 	Name string `json:"name"`
 	// When it runs.
+	// +required
 	When HookPoint `json:"when"`
 	// CronJobName is the name of the CronJob.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a CronJob in the namespace kubectl-upgrade-hooks"
+	// +required
 	CronJobName string `json:"cronJobName"`
 	// NodeSelector selects the nodes around which it runs. Absent: every node.
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 	// TimeoutSeconds is how long the Job may take. Then it is ended, and the hook has failed.
-	// +kubebuilder:default=600
+	// +default=600
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 	// FailurePolicy says whether other nodes may begin after the hook has failed.
-	// +kubebuilder:default=Hold
+	// +default="Hold"
 	// +optional
 	FailurePolicy HookFailure `json:"failurePolicy,omitempty"`
 }
@@ -76,8 +79,10 @@ const (
 // the policy had when the turn began.
 type HookTurn struct {
 	// ID is another one for each turn.
+	// +required
 	ID int64 `json:"id"`
 	// Upgrade that it belongs to.
+	// +required
 	Upgrade UpgradeReference `json:"upgrade"`
 	// Version is the upgrade's; empty for a Reboot.
 	// +kubebuilder:validation:MaxLength=64
@@ -102,6 +107,7 @@ type HookTurn struct {
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 	// BeginTime is when the turn began.
+	// +required
 	BeginTime metav1.Time `json:"beginTime"`
 	// TookSlot reports whether the node took its slot in this turn.
 	// +optional
@@ -145,15 +151,20 @@ const (
 type HookRun struct {
 	// Name of the hook.
 	// +kubebuilder:validation:MaxLength=40
+	// +required
 	Name string `json:"name"`
 	// When it runs.
+	// +required
 	When HookPoint `json:"when"`
 	// CronJobName is that of the CronJob that its Job is made from.
 	// +kubebuilder:validation:MaxLength=52
+	// +required
 	CronJobName string `json:"cronJobName"`
 	// TimeoutSeconds is how long the Job may take.
+	// +required
 	TimeoutSeconds int32 `json:"timeoutSeconds"`
 	// State of the hook.
+	// +required
 	State HookState `json:"state"`
 	// Attempt is 0, and one more each time a person retries the hook.
 	// +optional

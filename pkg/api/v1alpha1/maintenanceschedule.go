@@ -19,12 +19,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Valid")].message`
 type MaintenanceSchedule struct {
 	metav1.TypeMeta   `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is when nodes may and may not be taken out of service.
+	// +required
 	Spec MaintenanceScheduleSpec `json:"spec"`
 	// Status is what the coordinator derives from the spec.
-	// +kubebuilder:default={observedGeneration:-1}
+	// +default={"observedGeneration":-1}
 	// +optional
 	Status MaintenanceScheduleStatus `json:"status,omitzero"`
 }
@@ -33,7 +35,7 @@ type MaintenanceSchedule struct {
 type MaintenanceScheduleSpec struct {
 	// TimeZone is the IANA name of the zone whose wall clock the recurrences
 	// follow, such as Europe/Berlin.
-	// +kubebuilder:default=UTC
+	// +default="UTC"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self != 'Local' && self.matches('^[A-Z][-+A-Za-z0-9_]*(/[A-Z][-+A-Za-z0-9_]*)*$') && timestamp('2000-01-01T00:00:00Z').getFullYear(self) > 0",message="must be the IANA name of a time zone, such as Europe/Berlin or UTC"
@@ -71,6 +73,7 @@ type MaintenanceExclusion struct {
 	Period `json:",inline"`
 
 	// Comment is shown with each node that waits because of this exclusion.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Comment string `json:"comment,omitempty"`
@@ -78,6 +81,7 @@ type MaintenanceExclusion struct {
 	// UpgradeTypes are the types of upgrade that are excluded. Absent: all, also those that
 	// later versions add.
 	// +listType=set
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +optional
 	UpgradeTypes []UpgradeType `json:"upgradeTypes,omitempty"`
@@ -91,15 +95,18 @@ type Period struct {
 	// Name identifies this entry in the list.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be of lower-case letters, digits, '-' and '.', and begin and end with a letter or digit"
+	// +required
 	Name string `json:"name"`
 
 	// StartTime is the instant from which the span counts, RFC 3339. It begins the
 	// first occurrence, unless its day is not one of the recurrence: that day is
 	// skipped.
+	// +required
 	StartTime metav1.Time `json:"startTime"`
 
 	// EndTime is the first instant after the span that begins at startTime,
 	// RFC 3339.
+	// +required
 	EndTime metav1.Time `json:"endTime"`
 
 	// Recurrence is an RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=SA,SU that
@@ -123,6 +130,13 @@ type Period struct {
 
 // MaintenanceScheduleStatus is what the coordinator derives from the schedule.
 type MaintenanceScheduleStatus struct {
+	// Conditions: Valid is False, and Stalled True, while the schedule is invalid.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// ObservedGeneration is the generation that this status is about; -1 before
 	// the coordinator has seen the object.
 	// +optional
@@ -136,12 +150,6 @@ type MaintenanceScheduleStatus struct {
 	// UntilTime is when State changes next, if that is known.
 	// +optional
 	UntilTime *metav1.Time `json:"untilTime,omitempty"`
-
-	// Conditions: Valid is False, and Stalled True, while the schedule is invalid.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // MaintenanceScheduleList is a list of schedules.

@@ -17,6 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Problems",type=string,priority=1,JSONPath=`.problems`
 type NodeInventory struct {
 	metav1.TypeMeta   `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	NodeFacts `json:",inline"`
@@ -34,16 +35,21 @@ type NodeInventoryList struct {
 type NodeFacts struct {
 	// GatheredTime is when the agent gathered these facts. They are written again only
 	// when they change.
+	// +required
 	GatheredTime metav1.Time `json:"gatheredTime"`
 
 	// Installed are the versions of Kubernetes whose images are on the disk.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Installed []string `json:"installed,omitempty"`
 
 	// StaticPods are those components of the control plane that the node runs by its own
 	// manifests: kube-apiserver, etcd. Such nodes go one at a time, whatever their labels are.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	StaticPods []string `json:"staticPods,omitempty"`
 
@@ -71,6 +77,8 @@ type NodeFacts struct {
 	// pod-infra-container-image, and the feature gates that they set, such as
 	// feature-gates.CPUManager.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	KubeletFlags []string `json:"kubeletFlags,omitempty"`
 
@@ -78,6 +86,8 @@ type NodeFacts struct {
 	// from /var/lib/kubelet/kubeadm-flags.env: kubeadm removes flags from no other
 	// file.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	KubeletFlagsElsewhere []string `json:"kubeletFlagsElsewhere,omitempty"`
 
@@ -85,6 +95,8 @@ type NodeFacts struct {
 	// configuration that are set, such as cgroupDriver, and the feature gates,
 	// such as featureGates.CPUManager.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
 
@@ -93,6 +105,8 @@ type NodeFacts struct {
 	// cluster's configuration when it upgrades the node. They come from the files of
 	// --config-dir and from kubeadm's patches.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	KubeletConfigFieldsElsewhere []string `json:"kubeletConfigFieldsElsewhere,omitempty"`
 
@@ -104,6 +118,7 @@ type NodeFacts struct {
 	// Disks are the folders that an upgrade writes to.
 	// +listType=map
 	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=160
 	// +optional
 	Disks []DiskFacts `json:"disks,omitempty"`
 
@@ -111,6 +126,7 @@ type NodeFacts struct {
 	// kubeconfigs in /etc/kubernetes, and the kubelet's client certificate.
 	// +listType=map
 	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=160
 	// +optional
 	Certificates []CertificateFacts `json:"certificates,omitempty"`
 
@@ -122,51 +138,63 @@ type NodeFacts struct {
 	// KubeadmPatches is a folder below /etc/kubernetes or /etc/kubeadm with kubeadm
 	// patches that the node's UpgradeConfiguration does not name: an upgrade would silently
 	// leave them out.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
 
 	// DefinitionsProblem is why the node's own transfer definitions are not clear.
 	// systemd-sysupdate may activate an image by them. Empty: they are clear, or there are
 	// none.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	DefinitionsProblem string `json:"definitionsProblem,omitempty"`
 
 	// SysupdateTimerUnmasked is the timer of systemd-sysupdate that runs although
 	// systemd-sysupdate.timer, its name up to systemd 261, is masked. Empty: none.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	SysupdateTimerUnmasked string `json:"sysupdateTimerUnmasked,omitempty"`
 
 	// SysextRefreshSocket is the state of systemd-sysupdate-notify-sysext.socket, which
 	// merges all system extensions anew after each run of systemd-sysupdate: masked,
 	// enabled or disabled. Empty: there is no such unit.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	SysextRefreshSocket string `json:"sysextRefreshSocket,omitempty"`
 
 	// SysupdateTimerDropIns are drop-ins of systemd-sysupdate's timer or service.
 	// kubectl-upgrade adds none.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	SysupdateTimerDropIns []string `json:"sysupdateTimerDropIns,omitempty"`
 
 	// Locksmithd is that unit's state: masked, enabled or disabled. Empty: there
 	// is no such unit.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Locksmithd string `json:"locksmithd,omitempty"`
 
 	// RefreshBlockers are the mounts below /usr and /opt that a refresh of the
 	// merged image would break.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
 
 	// SoftRebootProblem is why the node cannot be soft-rebooted: by method SoftReboot it
 	// reboots. Empty: it can.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	SoftRebootProblem string `json:"softRebootProblem,omitempty"`
 
 	// Problems are the facts that are missing or incomplete because they could not be
 	// read, one sentence each.
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Problems []string `json:"problems,omitempty"`
 }
@@ -174,11 +202,15 @@ type NodeFacts struct {
 // DiskFacts is the free space of a folder that an upgrade writes to.
 type DiskFacts struct {
 	// Path of the folder, such as /opt/extensions/kubernetes.
+	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Path string `json:"path"`
 	// FreeBytes are the bytes that root may still write.
+	// +required
 	FreeBytes int64 `json:"freeBytes"`
 	// Device of its file system, major:minor. Folders on the same device share the
 	// space.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Device string `json:"device,omitempty"`
 }
@@ -186,8 +218,11 @@ type DiskFacts struct {
 // CertificateFacts is one certificate.
 type CertificateFacts struct {
 	// Path of the file that has it, such as /etc/kubernetes/pki/apiserver.crt.
+	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Path string `json:"path"`
 	// NotAfter is when it ends.
+	// +required
 	NotAfter metav1.Time `json:"notAfter"`
 	// CA reports whether it is a certificate authority's: an upgrade does not renew it.
 	// +optional
@@ -198,12 +233,14 @@ type CertificateFacts struct {
 type EtcdFacts struct {
 	// Members of the cluster. The first is the reporting node's own.
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=160
 	// +optional
 	Members []EtcdMember `json:"members,omitempty"`
 	// DatabaseBytes is the size of this member's database.
 	// +optional
 	DatabaseBytes int64 `json:"databaseBytes,omitempty"`
 	// Problem is why the members are not known.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Problem string `json:"problem,omitempty"`
 }
@@ -211,16 +248,21 @@ type EtcdFacts struct {
 // EtcdMember is one member of etcd.
 type EtcdMember struct {
 	// Name of the member: with kubeadm, its node's.
+	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Name string `json:"name"`
 	// Healthy reports whether it answers and has a leader.
+	// +required
 	Healthy bool `json:"healthy"`
 	// Learner reports whether it has no vote yet.
 	// +optional
 	Learner bool `json:"learner,omitempty"`
 	// Version of etcd, such as 3.6.5.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Problem is why it is not healthy.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Problem string `json:"problem,omitempty"`
 }

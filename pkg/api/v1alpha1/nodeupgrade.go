@@ -25,6 +25,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Admission message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Admitted")].message`
 type NodeUpgrade struct {
 	metav1.TypeMeta   `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is the order. Only the coordinator writes it: what it names runs as root
@@ -40,7 +41,7 @@ type NodeUpgrade struct {
 
 	// Status is what the node's agent observes and does, and why the node may not
 	// begin.
-	// +kubebuilder:default={observedGeneration:-1}
+	// +default={"observedGeneration":-1}
 	// +optional
 	Status NodeUpgradeStatus `json:"status,omitzero"`
 }
@@ -151,12 +152,14 @@ type Abandoned struct {
 	// Comment is why, as the person wrote it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Comment string `json:"comment"`
 	// Time of the declaration.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 	// By is the user who abandoned the node, as the API server knows the name. An
 	// admission policy rejects any other name.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	By string `json:"by,omitempty"`

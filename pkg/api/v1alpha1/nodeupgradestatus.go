@@ -10,6 +10,15 @@ import (
 // NodeUpgradeStatus is what the agent observes and does on its node, and why the
 // coordinator does not release it.
 type NodeUpgradeStatus struct {
+	// Conditions: UpToDate; Admitted, which the coordinator owns; Managed; Reconciling
+	// and Stalled while they are True. The reason and message of UpToDate say what the node
+	// is doing, or what went wrong.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// ObservedGeneration is the generation that the agent acts on; -1 before an
 	// agent has seen the object.
 	// +optional
@@ -41,6 +50,7 @@ type NodeUpgradeStatus struct {
 	// Unsupported is why no upgrade changes the node's versions: Kubernetes does not come
 	// to it as a sysext image. Upgrades of type Reboot reboot it like any other node. It is
 	// empty if versions are upgraded.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Unsupported string `json:"unsupported,omitempty"`
 
@@ -49,6 +59,7 @@ type NodeUpgradeStatus struct {
 	Versions NodeVersions `json:"versions,omitzero"`
 
 	// Slot is the name of the slot that the node holds until it is Idle.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Slot string `json:"slot,omitempty"`
 
@@ -66,6 +77,7 @@ type NodeUpgradeStatus struct {
 	Method Method `json:"method,omitempty"`
 
 	// MethodMessage is why method differs from spec.method.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	MethodMessage string `json:"methodMessage,omitempty"`
 
@@ -77,19 +89,23 @@ type NodeUpgradeStatus struct {
 	// have gone from the node, and which are still attached to it, while it waits for them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +optional
 	AttachedVolumes []string `json:"attachedVolumes,omitempty"`
 
 	// KubeadmLog is the end of kubeadm's output, if it failed.
+	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	KubeadmLog string `json:"kubeadmLog,omitempty"`
 
 	// KubeletLog is the end of the kubelet's journal before the guard returned the node to
 	// its former version.
+	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	KubeletLog string `json:"kubeletLog,omitempty"`
 
 	// AgentVersion is the version of the agent.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	AgentVersion string `json:"agentVersion,omitempty"`
 
@@ -98,40 +114,39 @@ type NodeUpgradeStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Steps []StepTime `json:"steps,omitempty"`
-
-	// Conditions: UpToDate; Admitted, which the coordinator owns; Managed; Reconciling
-	// and Stalled while they are True. The reason and message of UpToDate say what the node
-	// is doing, or what went wrong.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // NodeVersions are the versions on a node. Absent: not known, or there is none.
 type NodeVersions struct {
 	// Kubelet that runs.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Kubelet string `json:"kubelet,omitempty"`
 	// ControlPlane is the lowest version among this node's static pods.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	ControlPlane string `json:"controlPlane,omitempty"`
 	// Kubeadm is the version up to which kubeadm upgrade has completed.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Kubeadm string `json:"kubeadm,omitempty"`
 	// Staged is spec.version once its image is on the disk and verified.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Staged string `json:"staged,omitempty"`
 	// Pulled is spec.version once the control plane's container images of that version
 	// are on the node.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Pulled string `json:"pulled,omitempty"`
 	// NextBoot is the version that the symlink points to, which the next boot
 	// activates. It is none if the next boot would bring no Kubernetes, because the
 	// symlink was removed.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	NextBoot string `json:"nextBoot,omitempty"`
 	// From is the kubelet's version when the upgrade began on this node.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	From string `json:"from,omitempty"`
 }
@@ -159,10 +174,12 @@ type NodeReboot struct {
 	// +optional
 	Required bool `json:"required,omitempty"`
 	// Message says why, in one sentence.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 	// FromBootID is the boot ID before the reboot. It is set before the reboot is
 	// requested.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	FromBootID string `json:"fromBootID,omitempty"`
 	// FromSoftReboots is how many soft reboots systemd had counted in that boot then.
@@ -173,8 +190,10 @@ type NodeReboot struct {
 // StepTime is when a step began and ended.
 type StepTime struct {
 	// Step that it is about.
+	// +required
 	Step Step `json:"step"`
 	// StartTime is when it began, with microseconds.
+	// +required
 	StartTime metav1.MicroTime `json:"startTime"`
 	// EndTime is when the next one began.
 	// +optional

@@ -26,10 +26,12 @@ type Notice struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
+	// +required
 	Name string `json:"name"`
 	// URLSecretRef is the key of a Secret with the address as shoutrrr has it, such as
 	// slack://hook:TOKEN@webhook. The coordinator may read it once a Role says so. The default of its
 	// key is url.
+	// +required
 	URLSecretRef SecretKeyReference `json:"urlSecretRef"`
 	// Events are what it is told. Absent: all.
 	// +listType=set
@@ -39,6 +41,7 @@ type Notice struct {
 	Events []NoticeEvent `json:"events,omitempty"`
 	// Template is the text, as a template of Go's text/template, such as
 	// "staging: {{.Text}}". Absent: {{.Text}}. docs/gates.md lists the fields.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	Template string `json:"template,omitempty"`
@@ -53,10 +56,13 @@ func (n *Notice) Wants(event NoticeEvent) bool {
 type NoticeRecord struct {
 	// ID is the same whenever this event is sent again.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	ID string `json:"id"`
 	// Event is its kind.
+	// +required
 	Event NoticeEvent `json:"event"`
 	// Time at which it was noticed.
+	// +required
 	Time metav1.Time `json:"time"`
 	// Node that it is about.
 	// +kubebuilder:validation:MaxLength=253

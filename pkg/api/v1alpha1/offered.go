@@ -6,8 +6,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type OfferedVersion struct {
 	// Version, such as v1.34.4.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	Version string `json:"version"`
 	// FirstSeenTime is when the coordinator first saw that it is available.
+	// +required
 	FirstSeenTime metav1.Time `json:"firstSeenTime"`
 
 	// Images are those that the source offers for it. minAgeSeconds counts for each of them.
@@ -22,11 +24,14 @@ type OfferedVersion struct {
 type OfferedImage struct {
 	// Architecture, as Kubernetes names it, such as amd64.
 	// +kubebuilder:validation:MaxLength=32
+	// +required
 	Architecture string `json:"architecture"`
 	// Digest of the image in the index, as in sha256:….
 	// +kubebuilder:validation:MaxLength=128
+	// +required
 	Digest string `json:"digest"`
 	// FirstSeenTime is when the coordinator first saw the image with this digest.
+	// +required
 	FirstSeenTime metav1.Time `json:"firstSeenTime"`
 	// Replaced reports whether the source had another image before, under the same version.
 	// +optional
@@ -36,8 +41,10 @@ type OfferedImage struct {
 // IndexSignature is a signature of the index of images.
 type IndexSignature struct {
 	// Time at which it was made.
+	// +required
 	Time metav1.Time `json:"time"`
 	// Source is a hash of the source's url and keyring.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	Source string `json:"source"`
 }

@@ -12,8 +12,10 @@ import (
 type RanVersion struct {
 	// Version, such as v1.34.5.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	Version string `json:"version"`
 	// Upgrade is the last ClusterUpgrade to it.
+	// +required
 	Upgrade UpgradeReference `json:"upgrade"`
 	// Digests of its images, as that upgrade fixed them.
 	// +listType=map
@@ -46,9 +48,11 @@ type RanVersion struct {
 type ImageDigest struct {
 	// Architecture as Kubernetes names it: amd64 or arm64.
 	// +kubebuilder:validation:Enum=amd64;arm64
+	// +required
 	Architecture string `json:"architecture"`
 	// Digest of the image file: sha256: and 64 lower-case hex digits.
 	// +kubebuilder:validation:MaxLength=71
+	// +required
 	Digest string `json:"digest"`
 }
 

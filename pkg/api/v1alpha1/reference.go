@@ -10,9 +10,11 @@ import (
 type UpgradeReference struct {
 	// Name of the ClusterUpgrade.
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// UID of the ClusterUpgrade.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	UID string `json:"uid"`
 }
 
@@ -22,6 +24,7 @@ type SecretKeyReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the name of a Secret"
+	// +required
 	Name string `json:"name"`
 	// Key of the Secret. Absent: the default that the field names.
 	// +kubebuilder:validation:MinLength=1
@@ -50,11 +53,16 @@ func (r SecretKeyReference) String() string { return "key " + r.Key + " of Secre
 // ObjectReference names the object that a finding is about.
 type ObjectReference struct {
 	// Kind of the object, such as Pod.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Kind string `json:"kind"`
 	// Namespace of the object; empty for an object of the whole cluster.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 }
 

@@ -27,10 +27,13 @@ type LabelSelector struct {
 // LabelRequirement is one requirement of a selector.
 type LabelRequirement struct {
 	// Key of the label.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="a label's key is a name such as pool or example.com/pool"
+	// +required
 	Key string `json:"key"`
 	// Operator is In, NotIn, Exists or DoesNotExist.
+	// +required
 	Operator LabelOperator `json:"operator"`
 	// Values are those that In and NotIn compare with.
 	// +kubebuilder:validation:MaxItems=32

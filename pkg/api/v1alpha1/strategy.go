@@ -122,9 +122,11 @@ type NodeGroup struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
 	// +kubebuilder:validation:XValidation:rule="self != 'control-plane'",message="control-plane is the group of the control-plane nodes, which always go first"
+	// +required
 	Name string `json:"name"`
 	// NodeSelector selects the nodes of the group. A node belongs to the first group
 	// that matches.
+	// +required
 	NodeSelector LabelSelector `json:"nodeSelector"`
 	// MaxUnavailable of this group, within the strategy's own: a number, or a
 	// percentage of the group's nodes that the upgrade concerns.
@@ -141,6 +143,7 @@ type NodeGroup struct {
 	// Absent: all of them; an empty list: none.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Gates []string `json:"gates,omitzero"`

@@ -23,14 +23,15 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="SourceReady")].message`
 type UpgradePolicy struct {
 	metav1.TypeMeta   `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is the configuration.
-	// +kubebuilder:default={}
+	// +default={}
 	// +optional
 	Spec UpgradePolicySpec `json:"spec,omitzero"`
 	// Status is what the coordinator derives from the spec.
-	// +kubebuilder:default={observedGeneration:-1}
+	// +default={"observedGeneration":-1}
 	// +optional
 	Status UpgradePolicyStatus `json:"status,omitzero"`
 }
@@ -42,7 +43,7 @@ type UpgradePolicySpec struct {
 	// agents take over the nodes that nodeSelector matches. When the mode becomes
 	// Observe again, each node finishes or aborts the attempt that it is in, and then
 	// its agent removes everything that kubectl-upgrade keeps on the node.
-	// +kubebuilder:default=Observe
+	// +default="Observe"
 	// +optional
 	Mode ManagementMode `json:"mode,omitempty"`
 
@@ -77,7 +78,7 @@ type UpgradePolicySpec struct {
 	Strategy Strategy `json:"strategy,omitzero"`
 
 	// Source is where images come from.
-	// +kubebuilder:default={}
+	// +default={}
 	// +optional
 	Source ImageSource `json:"source,omitzero"`
 
@@ -130,7 +131,7 @@ type UpgradePolicySpec struct {
 
 	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and their
 	// ClusterUpgrades if the coordinator created them.
-	// +kubebuilder:default=20
+	// +default=20
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
@@ -166,10 +167,12 @@ type BlockedVersion struct {
 	// Version of Kubernetes, such as v1.34.5.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.](0|[1-9][0-9]{0,3})[.](0|[1-9][0-9]{0,3})(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?([+][0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$')",message="must be a version of Kubernetes in full, such as v1.34.4"
+	// +required
 	Version string `json:"version"`
 	// Comment is why it is blocked, for people.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +required
 	Comment string `json:"comment"`
 }
 
@@ -177,10 +180,13 @@ type BlockedVersion struct {
 type TakenBackVersion struct {
 	// Version that nodes ran, such as v1.34.5.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	Version string `json:"version"`
 	// Upgrade is the Rollback.
+	// +required
 	Upgrade UpgradeReference `json:"upgrade"`
 	// Time is when it began.
+	// +required
 	Time metav1.Time `json:"time"`
 	// Comment is why, as the Rollback has it.
 	// +kubebuilder:validation:MaxLength=256
@@ -212,7 +218,7 @@ func (p *UpgradePolicy) Blocked(version string) *BlockedVersion {
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.url.startsWith('http://') || (has(self.insecure) && self.insecure)",message="plain http can be changed on its way: use https, or accept that with insecure: true",fieldPath=".url"
 type ImageSource struct {
 	// URL of the folder that has SHA256SUMS and the images.
-	// +kubebuilder:default="https://extensions.flatcar.org/extensions/kubernetes/"
+	// +default="https://extensions.flatcar.org/extensions/kubernetes/"
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]+/')",message="must be an http or https address of a folder, such as https://extensions.flatcar.org/extensions/kubernetes/"
 	// +optional
@@ -224,11 +230,12 @@ type ImageSource struct {
 	// Keyring is the armored OpenPGP public keys that may sign SHA256SUMS, as gpg
 	// --export --armor writes them. With a keyring, the coordinator and each node
 	// accept no index without a valid signature in SHA256SUMS.gpg.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	Keyring string `json:"keyring,omitempty"`
 	// IntervalSeconds is the time between two reads of the index.
-	// +kubebuilder:default=600
+	// +default=600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
@@ -237,6 +244,18 @@ type ImageSource struct {
 
 // UpgradePolicyStatus is what the coordinator derives from the policy.
 type UpgradePolicyStatus struct {
+	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
+	// while the API server refuses a write of the coordinator; AutomaticHeld while no
+	// automatic patch can be chosen, as parts of the cluster run different minors, or an automatic
+	// upgrade waits for minIntervalSeconds;
+	// NoticesFailed while a notice cannot be sent; SilencesFailed while an Alertmanager does not
+	// take a silence.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// ObservedGeneration is the generation that this status is about; -1 before
 	// the coordinator has seen the object.
 	// +optional
@@ -318,17 +337,6 @@ type UpgradePolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +optional
 	HookTurns []HookTurn `json:"hookTurns,omitempty"`
-
-	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
-	// while the API server refuses a write of the coordinator; AutomaticHeld while no
-	// automatic patch can be chosen, as parts of the cluster run different minors, or an automatic
-	// upgrade waits for minIntervalSeconds;
-	// NoticesFailed while a notice cannot be sent; SilencesFailed while an Alertmanager does not
-	// take a silence.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // UpgradePolicyList is a list of policies.

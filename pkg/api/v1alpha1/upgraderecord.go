@@ -23,15 +23,18 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.message`
 type UpgradeRecord struct {
 	metav1.TypeMeta   `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	UpgradeSummary `json:",inline"`
 
 	// Piece is the number of this piece, from 1.
 	// +kubebuilder:validation:Minimum=1
+	// +required
 	Piece int32 `json:"piece"`
 	// Pieces is how many pieces the record has.
 	// +kubebuilder:validation:Minimum=1
+	// +required
 	Pieces int32 `json:"pieces"`
 
 	// Nodes are the results of the nodes, in upgrade order.
@@ -44,14 +47,17 @@ type UpgradeRecord struct {
 // UpgradeSummary is the result of a whole upgrade.
 type UpgradeSummary struct {
 	// Upgrade is the ClusterUpgrade that ended.
+	// +required
 	Upgrade UpgradeReference `json:"upgrade"`
 	// Type of the upgrade; absent if it ended before that was known.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
 	// FromVersion is the oldest kubelet's version at the trigger.
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
 	// Version that was requested; absent for a Reboot.
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Digests of the images that it brought; absent if it never became active, and for a Reboot.
@@ -61,34 +67,42 @@ type UpgradeSummary struct {
 	// +optional
 	Digests []ImageDigest `json:"digests,omitempty"`
 	// Outcome is how it ended.
+	// +required
 	Outcome Outcome `json:"outcome"`
 	// Reason is the code for the outcome.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
 	// Message explains the reason in one sentence.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Comment is why it was requested.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Comment string `json:"comment,omitempty"`
 	// CreatedBy is coordinator if the policy's automatic requested it.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	CreatedBy string `json:"createdBy,omitempty"`
 	// RequestedBy is the user who requested it, if that is known.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// ChangedBy is the user who changed the ClusterUpgrade's spec last, if it was changed
 	// and that is known.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	ChangedBy string `json:"changedBy,omitempty"`
 	// ApprovedBy is the user who approved the upgrade, or a group of it, last, if that is
 	// known.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	ApprovedBy string `json:"approvedBy,omitempty"`
 	// TriggerTime is when the upgrade became active; absent if it never did.
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
 	// CompletionTime is when it ended.
+	// +required
 	CompletionTime metav1.Time `json:"completionTime"`
 	// IgnoreChecks are the preflight checks that were ignored.
 	// +listType=map
@@ -114,11 +128,15 @@ type UpgradeSummary struct {
 // NodeRecord is the result of one node.
 type NodeRecord struct {
 	// Name of the node.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// From is the kubelet's version at the trigger.
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	From string `json:"from,omitempty"`
 	// To is the kubelet's version at the end.
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	To string `json:"to,omitempty"`
 	// StartTime is when the node first took its slot. Absent: it never did.

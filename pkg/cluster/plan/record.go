@@ -34,6 +34,8 @@ const (
 	maxVersion = 64
 	// maxName is the API server's limit on an object's name.
 	maxName = 253
+	// maxUser is how much of a user's name is recorded, as an annotation has it.
+	maxUser = 1024
 )
 
 // records returns the pieces of the record of an upgrade that has ended, as u says.
@@ -92,8 +94,9 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 		},
 		UpgradeSummary: v1alpha1.UpgradeSummary{
 			Upgrade: u.Reference(), Type: rules.TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
-			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
-			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By, Comment: u.Spec.Comment,
+			Outcome: u.Status.Outcome, CreatedBy: shorten(u.Annotations[v1alpha1.CreatedByAnnotation], maxUser),
+			RequestedBy: shorten(u.Annotations[v1alpha1.RequestedByAnnotation], maxUser), ChangedBy: shorten(changedBy, maxUser),
+			ApprovedBy: u.Spec.Approved.By, Comment: u.Spec.Comment,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
 			IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},

@@ -69,9 +69,14 @@ func (p *reportSense) writtenInventory(node *corev1.Node, now time.Time) *v1alph
 // nodeFacts returns the last facts of the host's files, update_engine and etcd. Etcd's are
 // kept from the last agent until this one has read them.
 func (p *reportSense) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
-	facts := *p.host.seen.facts.Node.DeepCopy()
+	facts := p.host.seen.facts.Node
 	facts.Installed = p.host.seen.facts.Installed
 	facts.ClockAheadSeconds = int32(p.clockAhead().Round(10 * time.Second).Seconds())
+	facts.Etcd = p.etcd.facts
+	if p.etcd.at.IsZero() && written != nil {
+		facts.Etcd = written.Etcd
+	}
+	facts = *facts.DeepCopy()
 	if p.host.seen.facts.ControlPlane {
 		facts.StaticPods = append(facts.StaticPods, "kube-apiserver")
 	}
@@ -81,10 +86,7 @@ func (p *reportSense) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts 
 	if p.host.engine.problem != "" {
 		facts.Problems = append(facts.Problems, p.host.engine.problem)
 	}
-	facts.Etcd = p.etcd.facts
-	if p.etcd.at.IsZero() && written != nil {
-		facts.Etcd = written.Etcd
-	}
+	ofInventory.fit(&facts)
 	return facts
 }
 

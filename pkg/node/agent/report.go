@@ -179,6 +179,8 @@ func (p *reportSense) status(r *round, next machine.Action) v1alpha1.NodeUpgrade
 	status.ObservedGeneration = p.generation
 	problem := p.failing.problem(r.state, next.Do, p.Now())
 	status.Conditions = conditions(p.last.status.Conditions, r.state, r.Observation, p.generation, problem)
+	status = *status.DeepCopy()
+	ofStatus.fit(&status)
 	return status
 }
 

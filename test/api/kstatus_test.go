@@ -31,12 +31,13 @@ func TestKstatusUnderstandsOurKinds(t *testing.T) {
 		want                     status.Status
 	}{
 		{"a fresh schedule", "MaintenanceSchedule", schedule, "", status.InProgressStatus},
-		{"a schedule", "MaintenanceSchedule", schedule, seen + "state: Open, " + conditions("Valid=True/Valid"), status.CurrentStatus},
-		{"an invalid schedule", "MaintenanceSchedule", schedule, seen + conditions("Valid=False/ScheduleInvalid", "Stalled=True/ScheduleInvalid"), status.FailedStatus},
+		{"a schedule", "MaintenanceSchedule", schedule, seen + "state: Closed, " + conditions("Valid=True/Valid", "Ready=True/Valid", "Open=False/Closed"), status.CurrentStatus},
+		{"an invalid schedule", "MaintenanceSchedule", schedule, seen + conditions("Valid=False/ScheduleInvalid", "Ready=False/ScheduleInvalid", "Stalled=True/ScheduleInvalid"), status.FailedStatus},
 
 		{"a fresh policy", "UpgradePolicy", "metadata: {name: cluster}", "", status.InProgressStatus},
-		{"a policy", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=True/Valid", "SourceReady=True/Read"), status.CurrentStatus},
-		{"a policy whose source is away", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=True/Valid", "SourceReady=False/SourceUnavailable", "Stalled=True/SourceUnavailable"), status.FailedStatus},
+		{"a policy", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=True/Valid", "SourceReady=True/Read", "Ready=True/Read"), status.CurrentStatus},
+		{"a policy whose source is away", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=True/Valid", "SourceReady=False/SourceUnavailable", "Ready=False/SourceUnavailable"), status.InProgressStatus},
+		{"an invalid policy", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=False/SourceInvalid", "Ready=False/SourceInvalid", "Stalled=True/SourceInvalid"), status.FailedStatus},
 
 		{"a fresh upgrade", "ClusterUpgrade", upgrade, "", status.InProgressStatus},
 		{"an upgrade that waits", "ClusterUpgrade", upgrade, seen + conditions("Succeeded=Unknown/WindowClosed", "Reconciling=True/WindowClosed"), status.InProgressStatus},

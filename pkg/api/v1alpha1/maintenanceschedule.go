@@ -18,7 +18,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Valid")].message`
 type MaintenanceSchedule struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -130,7 +130,8 @@ type Period struct {
 
 // MaintenanceScheduleStatus is what the coordinator derives from the schedule.
 type MaintenanceScheduleStatus struct {
-	// Conditions: Valid is False, and Stalled True, while the schedule is invalid.
+	// Conditions: Valid and Ready are False, and Stalled True, while the schedule is invalid; Open is
+	// True while state is Open.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

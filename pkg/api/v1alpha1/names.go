@@ -102,6 +102,12 @@ const (
 	// ConditionValid of a MaintenanceSchedule or UpgradePolicy is False when it is
 	// invalid. An invalid schedule keeps every window closed.
 	ConditionValid = "Valid"
+	// ConditionReady of a MaintenanceSchedule or UpgradePolicy is True when it is valid and, of an
+	// UpgradePolicy, its source was read.
+	ConditionReady = "Ready"
+	// ConditionOpen of a MaintenanceSchedule is True while a window of it is open. Its reason is
+	// status.state.
+	ConditionOpen = "Open"
 	// ConditionSourceReady of an UpgradePolicy is True when the index of images
 	// was read and understood.
 	ConditionSourceReady = "SourceReady"

@@ -24,7 +24,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="UpToDate")].message`
 // +kubebuilder:printcolumn:name="Admission message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Admitted")].message`
 type NodeUpgrade struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 

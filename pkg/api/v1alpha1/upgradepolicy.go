@@ -22,7 +22,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.spec.source.url`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="SourceReady")].message`
 type UpgradePolicy struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -244,7 +244,7 @@ type ImageSource struct {
 
 // UpgradePolicyStatus is what the coordinator derives from the policy.
 type UpgradePolicyStatus struct {
-	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
+	// Conditions: Valid and SourceReady; Ready if both are True; Stalled while Valid is False; WriteFailed
 	// while the API server refuses a write of the coordinator; AutomaticHeld while no
 	// automatic patch can be chosen, as parts of the cluster run different minors, or an automatic
 	// upgrade waits for minIntervalSeconds;

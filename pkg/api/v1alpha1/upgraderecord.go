@@ -22,7 +22,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Piece",type=integer,priority=1,JSONPath=`.piece`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.message`
 type UpgradeRecord struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 

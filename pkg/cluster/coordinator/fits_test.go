@@ -22,8 +22,8 @@ func TestConditionsFit(t *testing.T) {
 	noteAutomatic(policy, clusterstate.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: long}, now)
 	c.noteTrouble(policy, v1alpha1.ConditionNoticesFailed, "NotSent", long, true, now)
 	c.noteTrouble(policy, v1alpha1.ConditionSilencesFailed, "NotSet", long, true, now)
-	if got := len(policy.Status.Conditions); got != 7 {
-		t.Errorf("%d conditions, want 7: %+v", got, policy.Status.Conditions)
+	if got := len(policy.Status.Conditions); got != 8 {
+		t.Errorf("%d conditions, want 8: %+v", got, policy.Status.Conditions)
 	}
 	for _, condition := range policy.Status.Conditions {
 		if size := utf8.RuneCountInString(condition.Message); size > 32768 || !utf8.ValidString(condition.Message) {

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice"
@@ -97,8 +96,5 @@ func (c *Coordinator) noteTrouble(policy *v1alpha1.UpgradePolicy, condition, rea
 	case before == nil:
 		c.record("UpgradePolicy", policy, corev1.EventTypeWarning, condition, message)
 	}
-	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
-		Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: bounded(message),
-		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
-	})
+	noteProblem(policy, condition, v1alpha1.Reason(reason), message, now)
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,13 +74,8 @@ func observePolicy(stored *v1alpha1.UpgradePolicy, s clusterstate.Snapshot, fail
 	if problem := s.Source.Problem; problem.Reason != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
 	}
-	others := []metav1.Condition{ready}
-	if failing == "" {
-		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionWriteFailed)
-	} else {
-		others = append(others, metav1.Condition{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: failing})
-	}
-	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, others...)
+	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, ready)
+	noteProblem(policy, v1alpha1.ConditionWriteFailed, v1alpha1.ReasonAPIWriteFailed, failing, now)
 	return policy
 }
 
@@ -98,14 +94,16 @@ func noteGates(policy *v1alpha1.UpgradePolicy, answers []v1alpha1.GateStatus) {
 
 // noteAutomatic sets the condition that says why no automatic upgrade is created.
 func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold clusterstate.Hold, now time.Time) {
-	if !hold.Holds() {
-		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionAutomaticHeld)
+	noteProblem(policy, v1alpha1.ConditionAutomaticHeld, hold.Reason, cmp.Or(hold.Message, string(hold.Reason)), now)
+}
+
+// noteProblem sets a condition that is present only while there is a problem.
+func noteProblem(policy *v1alpha1.UpgradePolicy, kind string, reason v1alpha1.Reason, problem string, now time.Time) {
+	if problem == "" {
+		meta.RemoveStatusCondition(&policy.Status.Conditions, kind)
 		return
 	}
-	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(hold.Reason), Message: bounded(hold.Message),
-		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
-	})
+	setCondition(&policy.Status.Conditions, policy.Generation, now, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: string(reason), Message: problem})
 }
 
 // checkPolicy returns why the policy is invalid.
@@ -202,5 +200,10 @@ func scheduleStatus(s *v1alpha1.MaintenanceSchedule, over error, now time.Time) 
 		valid.Message = err.Error() + "; every window of every schedule is closed until this is fixed"
 	}
 	setConditions(&status.Conditions, s.Generation, now, valid)
+	open := metav1.Condition{Type: v1alpha1.ConditionOpen, Status: metav1.ConditionFalse, Reason: state}
+	if state == schedule.StateOpen {
+		open.Status = metav1.ConditionTrue
+	}
+	setCondition(&status.Conditions, s.Generation, now, open)
 	return status, until
 }

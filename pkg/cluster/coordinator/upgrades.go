@@ -289,19 +289,29 @@ func bounded(message string) string {
 	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
 }
 
-// setConditions sets the conditions in an object's list. Stalled is True, for the
-// same reason, while valid is False: a person has to act. Otherwise it is absent.
+// setConditions sets the condition valid and others that have to be True in an object's list. Ready is False for the reason
+// of the first that is not. Stalled is True, for the same reason, while valid is False: a person has to act. Otherwise
+// it is absent.
 func setConditions(list *[]metav1.Condition, generation int64, now time.Time, valid metav1.Condition, others ...metav1.Condition) {
-	conditions := append([]metav1.Condition{valid}, others...)
-	if valid.Status == metav1.ConditionFalse {
-		valid.Type, valid.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
-		conditions = append(conditions, valid)
-	} else {
+	ready := valid
+	for _, condition := range append([]metav1.Condition{valid}, others...) {
+		setCondition(list, generation, now, condition)
+		if ready.Status == metav1.ConditionTrue {
+			ready = condition
+		}
+	}
+	ready.Type = v1alpha1.ConditionReady
+	setCondition(list, generation, now, ready)
+	if valid.Status == metav1.ConditionTrue {
 		meta.RemoveStatusCondition(list, v1alpha1.ConditionStalled)
+		return
 	}
-	for _, condition := range conditions {
-		condition.ObservedGeneration, condition.Message = generation, bounded(condition.Message)
-		condition.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-		meta.SetStatusCondition(list, condition)
-	}
+	valid.Type, valid.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+	setCondition(list, generation, now, valid)
+}
+
+func setCondition(list *[]metav1.Condition, generation int64, now time.Time, condition metav1.Condition) {
+	condition.ObservedGeneration, condition.Message = generation, bounded(condition.Message)
+	condition.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
+	meta.SetStatusCondition(list, condition)
 }

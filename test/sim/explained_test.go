@@ -72,7 +72,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 	case v1alpha1.ReasonScheduleInvalid, v1alpha1.ReasonInsufficientTime: // so are the scripts' windows
 		return
 	case v1alpha1.ReasonEtcdQuorum:
-		if s.ControlPlanes == 2 {
+		if s.ControlPlanes == 2 || s.has("abandon") { // a member that reboots, for which the next one does not wait any more
 			return
 		}
 	case v1alpha1.ReasonNextBootDiffers: // it was abandoned between its activation and its reboot

@@ -67,7 +67,7 @@ var texts = []struct {
 		strategy.groups[].drain.rules[].name strategy.groups[].drain.rules[].namespaces[]
 		strategy.groups[].drain.rules[].podSelector.matchExpressions[].key
 		strategy.groups[].drain.rules[].podSelector.matchExpressions[].values[]
-		strategy.groups[].drain.rules[].podSelector.matchLabels.* strategy.groups[].gates[] strategy.groups[].name
+		strategy.groups[].drain.rules[].podSelector.matchLabels.* strategy.groups[].ignoreGates[] strategy.groups[].name
 		strategy.groups[].nodeSelector.matchExpressions[].key strategy.groups[].nodeSelector.matchExpressions[].values[]
 		strategy.groups[].nodeSelector.matchLabels.*`},
 	{ofSpecs, "UpgradePolicy", `gates[].name hookTurns[].gate hookTurns[].hooks[].cronJobName hookTurns[].hooks[].name`},

@@ -219,8 +219,8 @@ func TestGatesAreIgnoredByWhoMay(t *testing.T) {
 	kubectl(t, config, "", "patch", "clusterupgrade", "decided", "--type=merge", "-p", `{"spec":{"ignoreGates":[{"name":"backup","comment":"known"}]}}`)
 	const (
 		db      = `{"name":"db","nodeSelector":{"matchLabels":{"pool":"db"}}}`
-		test    = `{"name":"test","nodeSelector":{"matchLabels":{"pool":"test"}},"gates":["backup"]}`
-		rest    = `{"name":"rest","nodeSelector":{},"gates":[]%s}`
+		test    = `{"name":"test","nodeSelector":{"matchLabels":{"pool":"test"}},"ignoreGates":["alerts"]}`
+		rest    = `{"name":"rest","nodeSelector":{},"ignoreGates":["alerts","backup"]%s}`
 		another = `{"name":"another","nodeSelector":{"matchLabels":{"pool":"x"}}}`
 	)
 	groups := func(groups ...string) try {
@@ -238,14 +238,14 @@ func TestGatesAreIgnoredByWhoMay(t *testing.T) {
 		{"a gate ignored by an editor", editor, made(`"ignoreGates":[{"name":"alerts","comment":"noise"}]`), byPolicy},
 		{"a gate ignored by an editor, later", editor, changed(`"ignoreGates":[{"name":"backup","comment":"known"},{"name":"alerts","comment":"noise"}]`), byPolicy},
 		{"another reason for an ignored gate", editor, changed(`"ignoreGates":[{"name":"backup","comment":"changed"}]`), byPolicy},
-		{"gates of a group", editor, made(fmt.Sprintf(group, `,"gates":[]`)), byPolicy},
+		{"a gate that a group ignores", editor, made(fmt.Sprintf(group, `,"ignoreGates":["alerts"]`)), byPolicy},
 		{"a group that asks all gates", editor, made(fmt.Sprintf(group, "")), allowed},
 		{"what was ignored already", editor, changed(`"suspend":true`), allowed},
 		{"an ignored gate taken back", editor, changed(`"ignoreGates":[]`), allowed},
 		{"a gate ignored by who may", carol, made(`"ignoreGates":[{"name":"alerts","comment":"noise","by":"carol"}]`), allowed},
 		{"a gate ignored by who may, without a name", carol, made(`"ignoreGates":[{"name":"alerts","comment":"noise"}]`), allowed},
 		{"a gate ignored in another's name", carol, made(`"ignoreGates":[{"name":"alerts","comment":"noise","by":"alice"}]`), byPolicy},
-		{"gates of a group, by who may", carol, made(fmt.Sprintf(group, `,"gates":["alerts"]`)), allowed},
+		{"a gate that a group ignores, by who may", carol, made(fmt.Sprintf(group, `,"ignoreGates":["alerts"]`)), allowed},
 		{"a gate ignored by an administrator", admin, made(`"ignoreGates":[{"name":"alerts","comment":"noise"}]`), allowed},
 		{"another pace of a group without gates", editor, groups(db, test, fmt.Sprintf(rest, `,"maxUnavailable":2`)), allowed},
 		{"a group without gates before the one that asks all", editor, groups(plain, db, test), byPolicy},

@@ -87,7 +87,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if len(s.Packages) > 0 || s.has("take back") || s.has("leave pool") || s.has("switch node") || s.has("observe") || s.has("abandon") || s.has("delete node") || s.has("replace node") {
 			return // no node is left
 		}
-	case v1alpha1.ReasonExternalGateUnknown: // nothing answers, or the policy lacks what a group names
+	case v1alpha1.ReasonExternalGateUnknown: // nothing answers
 		if s.Gates || s.follower() {
 			return
 		}

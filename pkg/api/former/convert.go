@@ -18,6 +18,8 @@ type Change struct {
 	Was, Now string
 	// Value is the field's value now.
 	Value any
+	// ByHand is what to write instead, where Convert cannot know it and leaves the field. Empty: it can.
+	ByHand string
 	// ByName reports whether the text that was the value is the field name of an object now.
 	ByName bool
 }
@@ -26,6 +28,8 @@ type Change struct {
 func (c Change) String() string {
 	at := pathOf(c.Object)
 	switch {
+	case c.ByHand != "":
+		return fmt.Sprintf("%s is no field any more: %s", join(at, c.Was), c.ByHand)
 	case c.Was == "":
 		return fmt.Sprintf("%s is required now: %q", join(at, c.Now), c.Value)
 	case c.Was != c.Now && c.ByName:
@@ -83,12 +87,15 @@ func convert(kind string, object map[string]any) (changes []Change) {
 	return changes
 }
 
-// NowCalled returns what a field of an earlier version is called now, by the path to the object that
+// Hint returns what to write instead of a field of an earlier version, by the path to the object that
 // has it: names (string) and numbers of items (int). Empty: it is no such field.
-func NowCalled(kind string, object []any, field string) string {
+func Hint(kind string, object []any, field string) string {
 	for _, f := range fields {
-		if f.kind == kind && f.was == field && f.was != f.now && f.at == patternOf(object) {
-			return f.now
+		switch here := f.kind == kind && f.was == field && f.at == patternOf(object); {
+		case here && f.byHand != "":
+			return f.byHand
+		case here && f.was != f.now:
+			return fmt.Sprintf("it is called %s now, and `kubectl upgrade migrate objects -f FILE` rewrites the file", f.now)
 		}
 	}
 	return ""
@@ -101,6 +108,8 @@ func (f field) convert(parent map[string]any) (c Change, changed bool) {
 	text, isText := value.(string)
 	c = Change{Was: f.was, Now: f.now, Value: value}
 	switch {
+	case f.byHand != "":
+		return Change{Was: f.was, ByHand: f.byHand}, has
 	case !has && !hasNow && f.absent != "":
 		c.Was, c.Value = "", f.absent
 	case !has, f.was != f.now && hasNow:

@@ -10,16 +10,21 @@ type field struct {
 	byName bool              // text that is an object with the field name now
 	values map[string]string // values that have another name now
 	absent string            // what the field has where it was absent and is required now
+	byHand string            // what to write instead, where Convert cannot know it
 }
 
 // onFailure is the hook point that was named like the field of a hook.
 var onFailure = map[string]string{"OnFailure": "NodeFailed"}
+
+// ignoreGates stands for a list of the gates that a group asks: the others are those of the policy.
+const ignoreGates = "write ignoreGates, the gates that the group does not wait for"
 
 // fields are those of former versions, each once. Changes of a kind are made in this order.
 var fields = []field{
 	{kind: "MaintenanceSchedule", at: "spec.maintenanceExclusions[]", was: "reason", now: "comment"},
 	{kind: "MaintenanceSchedule", at: "spec.maintenanceExclusions[]", was: "upgrades", now: "upgradeTypes"},
 
+	{kind: "UpgradePolicy", at: "spec.strategy.groups[]", was: "gates", byHand: ignoreGates},
 	{kind: "UpgradePolicy", at: "spec.blockedVersions[]", was: "reason", now: "comment"},
 	{kind: "UpgradePolicy", at: "spec.gates[].cluster", was: "kubeconfigSecret", now: "kubeconfigSecretRef", byName: true},
 	{kind: "UpgradePolicy", at: "spec.gates[].prometheus", was: "caSecret", now: "caSecretRef", byName: true},
@@ -35,6 +40,8 @@ var fields = []field{
 	{kind: "UpgradePolicy", at: "status.hookTurns[].hooks[]", was: "when", now: "when", values: onFailure},
 
 	{kind: "ClusterUpgrade", at: "spec", was: "reason", now: "comment"},
+	{kind: "ClusterUpgrade", at: "spec.strategy.groups[]", was: "gates", byHand: ignoreGates},
+	{kind: "ClusterUpgrade", at: "status.strategy.groups[]", was: "gates", byHand: ignoreGates},
 	{kind: "ClusterUpgrade", at: "spec.ignoreChecks[]", was: "reason", now: "comment", absent: "none was given"},
 	{kind: "ClusterUpgrade", at: "spec.ignoreGates[]", was: "reason", now: "comment"},
 	{kind: "ClusterUpgrade", at: "spec", was: "retryOf", now: "retryOf", byName: true},

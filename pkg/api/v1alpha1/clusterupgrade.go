@@ -114,7 +114,7 @@ type ClusterUpgradeSpec struct {
 	IgnoreChecks []IgnoredCheck `json:"ignoreChecks,omitempty"`
 
 	// IgnoreGates are the gates of the UpgradePolicy that the upgrade does not ask. Setting it
-	// needs the verb ignore-gates on clusterupgrades, as strategy.groups[].gates does.
+	// needs the verb ignore-gates on clusterupgrades, as strategy.groups[].ignoreGates does.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16

@@ -139,14 +139,13 @@ type NodeGroup struct {
 	// spec.approved.groups names it. Default: NotRequired.
 	// +optional
 	Approval Approval `json:"approval,omitempty"`
-	// Gates are the names of the UpgradePolicy's gates that nodes of the group wait for.
-	// Absent: all of them; an empty list: none.
+	// IgnoreGates are the names of the UpgradePolicy's gates that nodes of the group do not wait for.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
-	Gates []string `json:"gates,omitzero"`
+	IgnoreGates []string `json:"ignoreGates,omitempty"`
 
 	Pace `json:",inline"`
 }

@@ -997,8 +997,8 @@ func (in *NodeGroup) DeepCopyInto(out *NodeGroup) {
 		*out = new(intstr.IntOrString)
 		**out = **in
 	}
-	if in.Gates != nil {
-		in, out := &in.Gates, &out.Gates
+	if in.IgnoreGates != nil {
+		in, out := &in.IgnoreGates, &out.IgnoreGates
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -131,12 +131,12 @@ const ControlPlaneGroup = "control-plane"
 
 // group is a set of nodes with a limit and a pace of its own.
 type group struct {
-	name     string
-	pace     v1alpha1.Pace
-	approval v1alpha1.Approval
-	gates    []string // the gates that its nodes ask; nil: all
-	selector labels.Selector
-	limit    int // 0: only the whole budget counts
+	name        string
+	pace        v1alpha1.Pace
+	approval    v1alpha1.Approval
+	ignoreGates []string // the gates that its nodes do not wait for
+	selector    labels.Selector
+	limit       int // 0: only the whole budget counts
 }
 
 // newGroups returns the control plane, the strategy's groups, and a group of all other
@@ -148,7 +148,7 @@ func newGroups(strategy v1alpha1.Strategy) []*group {
 		if err != nil {
 			selector = labels.Nothing()
 		}
-		list = append(list, &group{name: g.Name, pace: g.Pace.Or(strategy.Pace), approval: g.Approval, gates: g.Gates, selector: selector})
+		list = append(list, &group{name: g.Name, pace: g.Pace.Or(strategy.Pace), approval: g.Approval, ignoreGates: g.IgnoreGates, selector: selector})
 	}
 	return append(list, &group{name: "", pace: strategy.Pace, selector: labels.Everything()})
 }

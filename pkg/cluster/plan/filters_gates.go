@@ -39,7 +39,7 @@ func (s *survey) closedGate(n *node) (name string, hold clusterstate.Hold) {
 			return gate.Name, hold
 		}
 	}
-	return "", c.gateMissing(c.groups[n.group])
+	return "", clusterstate.Hold{}
 }
 
 // asks reports whether the node waits for the gate before it takes its slot.
@@ -48,21 +48,8 @@ func (s *survey) asks(n *node, gate *v1alpha1.Gate) bool {
 	if gate.Cluster != nil && (c.target.kubeletsOnly() || c.target.forLateNodes) {
 		return false // they bring no version that is new here
 	}
-	named := group.gates == nil || slices.Contains(group.gates, gate.Name)
-	return named && !c.target.Spec.IgnoresGate(gate.Name) && gate.IsAt(s.gatePoints(n)...)
-}
-
-// gateMissing returns the hold of a group that names a gate which the policy does not have.
-func (c *cluster) gateMissing(group *group) clusterstate.Hold {
-	for _, name := range group.gates {
-		there := slices.ContainsFunc(c.reading.policySpec().Gates, func(g v1alpha1.Gate) bool { return g.Name == name })
-		if there || c.target.Spec.IgnoresGate(name) {
-			continue
-		}
-		message := fmt.Sprintf("group %s waits for gate %s, which the UpgradePolicy does not have: add it, or take it out of the group", group.name, name)
-		return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: message, Stays: true}
-	}
-	return clusterstate.Hold{}
+	ignored := slices.Contains(group.ignoreGates, gate.Name) || c.target.Spec.IgnoresGate(gate.Name)
+	return !ignored && gate.IsAt(s.gatePoints(n)...)
 }
 
 // gatePoints returns at which points the gates count that the node waits for.

@@ -47,9 +47,9 @@ func setStrategy(s *v1alpha1.Strategy, option map[string]string) error {
 		}
 	}
 	for i, g := range s.Groups {
-		// group-gates=GROUP:GATE, or GROUP: for none
-		if group, gate, ok := strings.Cut(option["group-gates"], ":"); ok && group == g.Name {
-			s.Groups[i].Gates = strings.FieldsFunc(gate, func(r rune) bool { return r == ',' })
+		// group-ignores=GROUP:GATE
+		if group, gates, ok := strings.Cut(option["group-ignores"], ":"); ok && group == g.Name {
+			s.Groups[i].IgnoreGates = strings.Split(gates, ",")
 		}
 	}
 	if text := option["failures"]; text != "" {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -185,9 +186,7 @@ func (o Object) at(line int, f *fault) error {
 	}
 	if f.unknown {
 		above, name := f.at[:len(f.at)-1], f.at[len(f.at)-1].(string)
-		if now := former.NowCalled(o.Kind, above, name); now != "" {
-			f.hint = fmt.Sprintf("it is called %s now, and `kubectl upgrade migrate objects -f FILE` rewrites the file", now)
-		}
+		f.hint = cmp.Or(former.Hint(o.Kind, above, name), f.hint)
 	}
 	ours := f.hint == "" && slices.Contains(kinds, o.Kind)
 	switch {

@@ -35,7 +35,7 @@ func Rewrite(text []byte) (rewritten []byte, changes []string, err error) {
 			}
 			line, _ := locate(o.in.tree(), at)
 			changes = append(changes, fmt.Sprintf("line %d: %s", o.in.line+line-1, c))
-			if o.in.isJSON {
+			if o.in.isJSON || c.ByHand != "" {
 				continue
 			}
 			if err := r.add(o, c); err != nil {

@@ -6,6 +6,16 @@ import (
 )
 
 // TestRewrite rewrites objects of an earlier version as people and programs write them.
+// TestRewriteByHand checks that a field which only a person can rewrite is named, and left.
+func TestRewriteByHand(t *testing.T) {
+	const text = "apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: u}\nspec:\n  version: v1.34.5\n  strategy:\n    groups:\n    - {name: a, nodeSelector: {}, gates: [b]}\n"
+	const want = "line 8: spec.strategy.groups[0].gates is no field any more: write ignoreGates, the gates that the group does not wait for"
+	got, changes, err := Rewrite([]byte(text))
+	if err != nil || string(got) != text || len(changes) != 1 || changes[0] != want {
+		t.Errorf("got %v, %q\n%s\nwant %q", err, changes, got, want)
+	}
+}
+
 func TestRewrite(t *testing.T) {
 	const apiVersion = "apiVersion: kubectl-upgrade.dev/v1alpha1\n"
 	for name, test := range map[string]struct{ was, now, changes string }{

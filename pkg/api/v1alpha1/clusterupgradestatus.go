@@ -59,6 +59,11 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
 
+	// ToVersion is the version that it brings: spec.version, from the trigger on. Absent for a Reboot.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	ToVersion string `json:"toVersion,omitempty"`
+
 	// Outcome is empty until the upgrade ended.
 	// +optional
 	Outcome Outcome `json:"outcome,omitempty"`

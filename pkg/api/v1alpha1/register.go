@@ -12,6 +12,10 @@ const Group = "kubectl-upgrade.dev"
 // GroupVersion is the version that this package describes.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
+// OutputVersion is the apiVersion of what kubectl upgrade writes with -o json and -o yaml, and of saved
+// snapshots. No API server has these kinds.
+const OutputVersion = "output." + Group + "/v1alpha1"
+
 // The resources, as the API server's paths name them.
 var (
 	MaintenanceSchedules = GroupVersion.WithResource("maintenanceschedules")

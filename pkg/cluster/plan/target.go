@@ -160,7 +160,7 @@ func (t *target) trigger(r *reading) {
 			return
 		}
 	}
-	t.Status.Images = t.images(r)
+	t.Status.Images, t.Status.ToVersion = t.images(r), t.Spec.Version
 	t.Status.TriggerTime = &metav1.Time{Time: r.now.Truncate(time.Second)}
 	t.resolve(r)
 }

@@ -62,7 +62,7 @@ func (h *history) run(ctx context.Context) error {
 		}
 		return nil
 	case !h.forPeople():
-		return h.print(h.program, view.History{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeHistory", Items: items})
+		return h.print(h.program, view.History{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeHistory", Items: items})
 	}
 	options := h.drawing()
 	options.Wide = h.format() == "wide"

@@ -109,8 +109,8 @@ func (r *reader) policy(ctx context.Context) (*v1alpha1.UpgradePolicy, error) {
 // a file of the old shape is refused as a whole.
 const snapshotKind = "ClusterSnapshot"
 
-// formerSnapshotKind is the name that snapshots of that shape had at first. They are read for ever.
-const formerSnapshotKind = "FleetSnapshot"
+// earlierSnapshots are the names that snapshots of that shape had at first. They are read for ever.
+var earlierSnapshots = manifest.Earlier{APIVersion: v1alpha1.GroupVersion.String(), Kinds: []string{snapshotKind, "FleetSnapshot"}, Convert: former.ConvertSnapshot}
 
 // snapshotFile is a snapshot as it is saved.
 type snapshotFile struct {
@@ -135,9 +135,8 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err != nil {
 		return shot, fmt.Errorf("reading a snapshot: %s: %w; %s", file, err, hint)
 	}
-	earlier := manifest.Earlier{Kinds: []string{formerSnapshotKind}, Convert: former.ConvertSnapshot}
-	switch err := manifest.ReadSingle(text, v1alpha1.GroupVersion.String(), snapshotKind, &shot, earlier); {
-	case err != nil && shot.Kind != snapshotKind && shot.Kind != formerSnapshotKind:
+	switch err := manifest.ReadSingle(text, v1alpha1.OutputVersion, snapshotKind, &shot, earlierSnapshots); {
+	case err != nil && shot.Kind == "":
 		return shot, fmt.Errorf("reading %s: it is no %s (%w); %s", file, snapshotKind, err, hint)
 	case err != nil:
 		// A field that is not understood may be the one that holds a node.
@@ -148,7 +147,7 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err := requireNames(shot.Snapshot); err != nil {
 		return shot, fmt.Errorf("reading %s: %w", file, err)
 	}
-	shot.Kind = snapshotKind
+	shot.APIVersion, shot.Kind = v1alpha1.OutputVersion, snapshotKind
 	return shot, nil
 }
 
@@ -184,7 +183,7 @@ func (p *program) takeSnapshot(ctx context.Context, checks bool) (shot snapshotF
 
 // newSnapshotFile returns one without what is to be read now.
 func (p *program) newSnapshotFile() snapshotFile {
-	return snapshotFile{APIVersion: v1alpha1.GroupVersion.String(), Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
+	return snapshotFile{APIVersion: v1alpha1.OutputVersion, Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
 }
 
 // snapshotFrom reads the cluster of the reader with the rights of the user, as takeSnapshot does.

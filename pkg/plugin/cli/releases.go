@@ -62,7 +62,7 @@ func (r *releases) run(ctx context.Context) error {
 		}
 		return nil
 	case !r.forPeople():
-		return r.print(r.program, view.ReleaseList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ReleaseList", Items: items})
+		return r.print(r.program, view.ReleaseList{APIVersion: v1alpha1.OutputVersion, Kind: "ReleaseList", Items: items})
 	}
 	_, err = io.WriteString(r.drawn, render.Releases(items, r.drawing()))
 	return err

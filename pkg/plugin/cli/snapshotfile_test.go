@@ -5,19 +5,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // TestSnapshotFiles checks what is said about files that are no snapshot, or a changed one: the
 // line, and no word of Go.
 func TestSnapshotFiles(t *testing.T) {
-	const head = `{"apiVersion": "kubectl-upgrade.dev/v1alpha1", "kind": "ClusterSnapshot", "takenAt": "2026-11-21T12:00:00Z",` + "\n"
+	const head = `{"apiVersion": "output.kubectl-upgrade.dev/v1alpha1", "kind": "ClusterSnapshot", "takenAt": "2026-11-21T12:00:00Z",` + "\n"
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":               {"", "it is no ClusterSnapshot (line 1: it is empty); `kubectl upgrade plan"},
 		"text":                  {"hello", "it is no ClusterSnapshot (line 1: it is text, not an object); `kubectl"},
 		"a list":                {"[1]", "it is no ClusterSnapshot (line 1: it is a list, not an object); `kubectl"},
 		"a number":              {"5", "it is no ClusterSnapshot (line 1: it is a number, not an object); `kubectl"},
 		"cut":                   {head + `"nodes": [`, "it is no ClusterSnapshot (line 2: it is not valid JSON: it ends too early); `kubectl"},
-		"another kind":          {`{"apiVersion": "v1", "kind": "Pod"}`, "it is no ClusterSnapshot (line 1: it has no apiVersion kubectl-upgrade.dev/v1alpha1 with kind ClusterSnapshot); `kubectl"},
+		"another kind":          {`{"apiVersion": "v1", "kind": "Pod"}`, "it is no ClusterSnapshot (line 1: it has no apiVersion output.kubectl-upgrade.dev/v1alpha1 with kind ClusterSnapshot); `kubectl"},
 		"without a time":        {strings.Replace(head, "takenAt", "policy", 1) + `"nodes": []}`, "line 1: policy: must be an object, not text; another version"},
 		"a zero time":           {strings.Replace(head, "2026-11-21T12:00:00Z", "0001-01-01T00:00:00Z", 1) + `"nodes": []}`, "takenAt is missing; `kubectl"},
 		"no time":               {strings.Replace(head, "2026-11-21T12:00:00Z", "noon", 1) + `"nodes": []}`, `line 1: takenAt: "noon" is not a time with an offset, such as`},
@@ -48,16 +50,16 @@ func TestSnapshotFiles(t *testing.T) {
 	if _, err := loadSnapshot(file); err != nil {
 		t.Errorf("a good one with a byte order mark: %v", err)
 	}
-	former := strings.Replace(head, "ClusterSnapshot", "FleetSnapshot", 1)
+	former := strings.NewReplacer("output.", "", "ClusterSnapshot", "FleetSnapshot").Replace(head)
 	if err := os.WriteFile(file, []byte(former+`"nodes": [{"name": "a"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if shot, err := loadSnapshot(file); err != nil || shot.Kind != snapshotKind || len(shot.Nodes) != 1 {
+	if shot, err := loadSnapshot(file); err != nil || shot.Kind != snapshotKind || shot.APIVersion != v1alpha1.OutputVersion || len(shot.Nodes) != 1 {
 		t.Errorf("one with the former kind: %s with %d nodes, %v", shot.Kind, len(shot.Nodes), err)
 	}
 	const fields = `"nodes": [], "upgrades": [{"metadata": {"name": "u"}, "spec": {"version": "v1.35.4", "reason": "why", "retryOf": "t"}}],
 		"policy": {"metadata": {"name": "cluster"}, "spec": {"notices": [{"name": "a", "urlSecret": "s"}]}}}`
-	if err := os.WriteFile(file, []byte(head+fields), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(head, "output.", "", 1)+fields), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if shot, err := loadSnapshot(file); err != nil || shot.Upgrades[0].Spec.Comment != "why" || shot.Upgrades[0].Spec.RetryOf.Name != "t" || shot.Policy.Spec.Notices[0].URLSecretRef.Name != "s" {

@@ -44,7 +44,7 @@ reported. kubectl upgrade doctor says which of them do not fit together.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeVersion",
+				APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeVersion",
 				Plugin: p.version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			}
 			var err error

@@ -67,7 +67,7 @@ type Machine struct {
 
 // Check returns the diagnosis.
 func Check(f Facts) Diagnosis {
-	d := Diagnosis{APIVersion: "kubectl-upgrade.dev/v1alpha1", Kind: "UpgradeDiagnosis",
+	d := Diagnosis{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeDiagnosis",
 		Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
 		apiServer, installation, kinds, coordinator, agents, versions, objects, policy, clusterAPI, imageSource, rights, nodes, clocks, findings, unread,

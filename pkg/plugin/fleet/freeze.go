@@ -53,7 +53,7 @@ type FreezeRow struct {
 
 // NewFreezes returns the result of a command about the freeze of that name.
 func NewFreezes(name string, rows []FreezeRow) Freezes {
-	return Freezes{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetFreeze", Name: name, Items: rows}
+	return Freezes{APIVersion: v1alpha1.OutputVersion, Kind: "FleetFreeze", Name: name, Items: rows}
 }
 
 // Failed returns the contexts in which the freeze is not as it was to be.

@@ -33,7 +33,7 @@ type Summary struct {
 // NewStatus returns the screen of rows, which are in their order.
 func NewStatus(rows []Row) Status {
 	connect(rows)
-	s := Status{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetStatus", Items: rows}
+	s := Status{APIVersion: v1alpha1.OutputVersion, Kind: "FleetStatus", Items: rows}
 	for _, r := range rows {
 		if r.SameAs != "" {
 			s.Summary.SameCluster++

@@ -58,7 +58,7 @@ type PlanRow struct {
 
 // NewPlans returns the rows with what was asked.
 func NewPlans(version string, rows []PlanRow) Plans {
-	return Plans{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetPlan", Version: version, Items: rows}
+	return Plans{APIVersion: v1alpha1.OutputVersion, Kind: "FleetPlan", Version: version, Items: rows}
 }
 
 // NewPlanRow returns what happens next by the plan for the snapshot.

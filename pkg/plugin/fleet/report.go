@@ -56,7 +56,7 @@ type Run struct {
 
 // NewReport returns the report of rows, without what had ended before since.
 func NewReport(rows []ReportRow, since *time.Time, now time.Time) Report {
-	r := Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FleetReport", GeneratedTime: now.UTC().Truncate(time.Second), Since: clusterstate.UTC(since), Items: rows}
+	r := Report{APIVersion: v1alpha1.OutputVersion, Kind: "FleetReport", GeneratedTime: now.UTC().Truncate(time.Second), Since: clusterstate.UTC(since), Items: rows}
 	if since == nil {
 		return r
 	}

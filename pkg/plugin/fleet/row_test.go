@@ -146,7 +146,7 @@ func TestRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"FleetStatus","summary":{"clusters":5,"answered":3,"failed":0,"needPerson":2,"active":0,"waiting":1,"idle":2,"behind":1,"sameCluster":2},"items":[`,
+		`{"apiVersion":"output.kubectl-upgrade.dev/v1alpha1","kind":"FleetStatus","summary":{"clusters":5,"answered":3,"failed":0,"needPerson":2,"active":0,"waiting":1,"idle":2,"behind":1,"sameCluster":2},"items":[`,
 		`{"context":"prod","stage":"prod","server":"https://prod","state":"Waiting","asOf":"2026-11-26T12:00:00Z","version":"v1.34.3","versions":[{"version":"v1.34.3","nodes":1},{"version":"v1.34.4","nodes":2}],"behind":{"version":"v1.34.5","since":"2026-11-24T12:00:00Z"},"upgrade":{"name":"v1.34.4","type":"Patch","to":"v1.34.4","progress":"1/3","since":"2026-11-26T11:00:00Z"},"window":{"start":"2026-11-26T22:00:00Z","end":"2026-11-27T04:00:00Z"},"follows":[{"gate":"staging","context":"staging","version":"v1.34.4","state":"Open","message":"gate staging follows a cluster that has run v1.34.4 since 2026-11-25 12:00 UTC, and has to do so until 2026-12-02 12:00 UTC","until":"2026-12-02T12:00:00Z","reason":"Observed","why":"mode Observe: nothing on any node is changed"}],"reason":"NotSoaked"`,
 		`{"context":"second","server":"https://other","sameAs":"staging","state":"Idle"`,
 		`{"context":"third","server":"https://staging:6443/","sameAs":"staging","state":"Idle","reason":"SameCluster"`,

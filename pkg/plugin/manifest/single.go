@@ -13,8 +13,14 @@ import (
 
 // Earlier is how earlier versions wrote an object.
 type Earlier struct {
-	Kinds   []string                    // names that its kind had
-	Convert func(object map[string]any) // changes an object of such a version; nil: its fields are the same
+	APIVersion string
+	Kinds      []string                    // names that its kind had there
+	Convert    func(object map[string]any) // changes an object of such a version; nil: its fields are the same
+}
+
+// has reports whether an earlier version wrote such an object.
+func (e Earlier) has(apiVersion, kind string) bool {
+	return e.APIVersion == apiVersion && slices.Contains(e.Kinds, kind)
 }
 
 // ReadSingle reads the one object of a file into a value of its kind, as the program wrote it. Every
@@ -22,7 +28,7 @@ type Earlier struct {
 // earlier versions wrote is read, too.
 func ReadSingle(text []byte, apiVersion, kind string, into any, earlier Earlier) error {
 	var head metav1.TypeMeta
-	isKind := json.Unmarshal(text, &head) == nil && head.APIVersion == apiVersion && (head.Kind == kind || slices.Contains(earlier.Kinds, head.Kind))
+	isKind := json.Unmarshal(text, &head) == nil && (head.APIVersion == apiVersion && head.Kind == kind || earlier.has(head.APIVersion, head.Kind))
 	if isKind && !bytes.Contains(text, []byte("null")) { // which reads as an object without anything
 		strict, err := kjson.UnmarshalStrict(text, into)
 		if err == nil && len(strict) == 0 && nameless(reflect.ValueOf(into).Elem(), nil) == nil {
@@ -38,11 +44,12 @@ func ReadSingle(text []byte, apiVersion, kind string, into any, earlier Earlier)
 	}
 	o := Object{in: documents[0], Kind: kind}
 	object, is := o.in.value.(map[string]any)
+	version, _ := object["apiVersion"].(string)
 	named, _ := object["kind"].(string)
 	switch {
 	case !is:
 		return o.problem(faultAt(nil, "it is %s, not an object", typeNames[kindOf(o.in.value)]))
-	case object["apiVersion"] != apiVersion || named != kind && !slices.Contains(earlier.Kinds, named):
+	case (version != apiVersion || named != kind) && !earlier.has(version, named):
 		return o.problem(faultAt(nil, "it has no apiVersion %s with kind %s", apiVersion, kind))
 	case len(documents) > 1:
 		return Object{in: documents[1]}.problem(faultAt(nil, "only one object was expected"))

@@ -37,11 +37,11 @@ func TestWindowList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, openings := range map[string][]schedule.Opening{
-		`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"WindowList","items":[]}`: nil,
-		`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"WindowList","items":[{"start":"2026-11-22T01:00:00Z","end":"2026-11-22T05:00:00Z","windows":["weekend/sunday-night"]}]}`: {
+		`{"apiVersion":"output.kubectl-upgrade.dev/v1alpha1","kind":"WindowList","items":[]}`: nil,
+		`{"apiVersion":"output.kubectl-upgrade.dev/v1alpha1","kind":"WindowList","items":[{"start":"2026-11-22T01:00:00Z","end":"2026-11-22T05:00:00Z","windows":["weekend/sunday-night"]}]}`: {
 			{Start: time.Date(2026, 11, 22, 2, 0, 0, 5000, berlin), End: time.Date(2026, 11, 22, 6, 0, 0, 0, berlin), Windows: []string{"weekend/sunday-night"}},
 		},
-		`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"WindowList","items":[{"start":"2026-11-22T01:30:00Z","windows":["always/always"]}]}`: {
+		`{"apiVersion":"output.kubectl-upgrade.dev/v1alpha1","kind":"WindowList","items":[{"start":"2026-11-22T01:30:00Z","windows":["always/always"]}]}`: {
 			{Start: now, Windows: []string{"always/always"}},
 		},
 	} {

@@ -126,7 +126,7 @@ func New(s clusterstate.Snapshot, name string, at time.Time) (*Report, error) {
 	at = at.UTC().Truncate(time.Second)
 	b := &builder{
 		subject: about, snapshot: s, at: at,
-		report: &Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, GeneratedTime: at},
+		report: &Report{APIVersion: v1alpha1.OutputVersion, Kind: Kind, GeneratedTime: at},
 	}
 	b.addUpgrade()
 	b.addUsual()

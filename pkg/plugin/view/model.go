@@ -308,7 +308,7 @@ type Window struct {
 
 // NewWindowList returns the openings in the shape for scripts.
 func NewWindowList(openings []schedule.Opening) WindowList {
-	list := WindowList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "WindowList", Items: []Window{}}
+	list := WindowList{APIVersion: v1alpha1.OutputVersion, Kind: "WindowList", Items: []Window{}}
 	for _, o := range openings {
 		w := Window{Start: o.Start.UTC().Truncate(time.Second), Windows: o.Windows}
 		if !o.End.IsZero() {

@@ -19,7 +19,7 @@ import (
 // and the order of the others are the planner's.
 func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 	v := Status{
-		APIVersion: v1alpha1.GroupVersion.String(),
+		APIVersion: v1alpha1.OutputVersion,
 		Kind:       "UpgradeStatus",
 		Schedules:  []Schedule{},
 	}

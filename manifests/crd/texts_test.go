@@ -36,7 +36,7 @@ var texts = []struct {
 	{planned, "ClusterUpgrade", `active[].message active[].name active[].reason active[].step blocked[].message blocked[].name
 		blocked[].reason blocked[].step conditions[].message conditions[].reason etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path
 		findings[].advice findings[].id findings[].message findings[].node findings[].object.kind findings[].object.name
-		findings[].object.namespace fromVersion progress`},
+		findings[].object.namespace fromVersion toVersion progress`},
 	{planned, "UpgradePolicy", `gates[].ran[].blocked gates[].ran[].digests[].digest gates[].ran[].problem gates[].ran[].upgrade.name
 		gates[].ran[].upgrade.uid gates[].ran[].version hookTurns[].from hookTurns[].hooks[].job hookTurns[].hooks[].jobUID
 		hookTurns[].hooks[].message hookTurns[].hooks[].reason hookTurns[].hooks[].retriedBy hookTurns[].node hookTurns[].nodeUID

@@ -137,6 +137,8 @@ func (w *world) checkEnd() {
 				continue // it has left the pool
 			} else if nu != nil && w.followsReplaced(nu) {
 				continue
+			} else if nu != nil && nu.Status.Unsupported != "" {
+				continue // its agent says, rightly or not, that it cannot be upgraded
 			}
 			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !w.script.has("take back") && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {
 				w.broken("liveness", "upgrade %s succeeded, and %s runs %s", u.Name, n.name, n.kubelet)

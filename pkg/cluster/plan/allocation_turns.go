@@ -201,7 +201,9 @@ func (a *allocation) endTurns() {
 		}
 		n := a.cluster.nodeOf(t)
 		atWork := n != nil && n.busy()
-		t.TookSlot = t.TookSlot || atWork
+		if atWork {
+			noteSlot(t)
+		}
 		if t.Outcome == "" {
 			t.Outcome = a.cluster.turnOutcome(t, n)
 		}

@@ -43,6 +43,11 @@ func (a *allocation) endUnused(t *v1alpha1.HookTurn, n *node, hold clusterstate.
 	}
 }
 
+// noteSlot notes that the turn's node has taken its slot: the gate of its former turns does not count any more.
+func noteSlot(t *v1alpha1.HookTurn) {
+	t.TookSlot, t.Gate, t.Unused, t.PolicyGeneration = true, "", 0, 0
+}
+
 // countUnused notes in a turn that begins for which gate the node's last turns ended, and how many of them did.
 func (a *allocation) countUnused(t *v1alpha1.HookTurn, n *node) {
 	last := a.turns.newest[n.Owner()]

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
@@ -186,20 +185,6 @@ func (s *selfRun) awaitRollouts(t *testing.T) {
 	for _, workload := range []string{"daemonset/node-agent", "deployment/coordinator"} {
 		s.must(t)(s.Kube(s.ctx, "-n", v1alpha1.Namespace, "rollout", "status", workload, "--timeout", "5m"))
 	}
-	s.eventually(t, time.Minute, "the agents run", func() error {
-		pods, err := s.kube.CoreV1().Pods(v1alpha1.Namespace).List(s.ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, pod := range pods.Items {
-			for _, status := range pod.Status.ContainerStatuses {
-				if waiting := status.State.Waiting; waiting != nil && pod.Status.Phase != corev1.PodPending {
-					return fmt.Errorf("%s waits: %s", pod.Name, waiting.Message)
-				}
-			}
-		}
-		return nil
-	})
 }
 
 // readByBoth reads the cluster with the plugins of both versions: each shows it, or says in one line what it does not know.

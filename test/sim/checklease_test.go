@@ -132,7 +132,7 @@ func (w *world) checkFreed(by, name string, owner clusterstate.Owner) {
 			w.broken("promise 4", "%s frees %s while the Node is still marked", by, name)
 		}
 		nu := w.nodeUpgrade(n.name)
-		if nu != nil && nu.OwnedBy(object.GetUID()) && nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped {
+		if nu != nil && w.liars[n.name] == nil && nu.OwnedBy(object.GetUID()) && nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped {
 			w.broken("promise 6", "%s frees %s in step %s", by, name, nu.Status.Step)
 		}
 	}

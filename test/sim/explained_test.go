@@ -99,8 +99,8 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.Hooks {
 			return
 		}
-	case v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeNotBack: // by an old Node, or without its order
-		if s.has("miss") || w.seesOldNodes() || s.has("delete nodeupgrade") || s.has("lose order") {
+	case v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeNotBack: // by an old Node, without its order, or by a wrong clock
+		if s.has("set coordinators' clock") || s.has("miss") || w.seesOldNodes() || s.has("delete nodeupgrade") || s.has("lose order") {
 			return
 		}
 	case v1alpha1.ReasonPolicyMissing:

@@ -55,8 +55,8 @@ type Config struct {
 	Log    *slog.Logger
 	// Output receives kubeadm's output, one line per Write.
 	Output io.Writer
-	// Ready is called once, when the node's facts are written, or ReadyWithin after the
-	// start: an agent that cannot report still runs, and must not stop a rollout.
+	// Ready is called once, when the node's facts are written, or those of etcd have to wait for another
+	// node, or ReadyWithin after the start: an agent that cannot report still runs, and must not stop a rollout.
 	Ready       func()
 	ReadyWithin time.Duration
 	// Watchdog watches each round of the loop.

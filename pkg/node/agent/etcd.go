@@ -89,11 +89,13 @@ func (e *etcdSense) request(ctx context.Context, now time.Time) {
 	e.asked = pendingRequest{key: key, at: now, open: true}
 }
 
-// refresh reads etcd's health periodically for the NodeInventory. It does not while a
-// node is out of service: that node's member is expected to be down, and preflight would
-// report it.
+// isPaused reports whether etcd's health is not read for the NodeInventory, as a node is out of service: that node's
+// member is expected to be down, and preflight would report it.
+func (e *etcdSense) isPaused() bool { return e.slots.anyHeld() }
+
+// refresh reads etcd's health periodically for the NodeInventory.
 func (e *etcdSense) refresh(ctx context.Context, r *round) {
-	if !r.Host.OneAtATime || e.slots.anyHeld() {
+	if !r.Host.OneAtATime || e.isPaused() {
 		return
 	}
 	age := etcdRefresh

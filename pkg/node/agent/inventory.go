@@ -26,8 +26,14 @@ type inventoryView struct {
 // waits for it.
 func (p *reportSense) writeInventory(ctx context.Context, r *round) {
 	node := r.node
-	if node == nil || p.host.seen.facts == nil || p.host.seen.facts.ControlPlane && p.etcd.at.IsZero() {
-		return // without etcd's answer preflight would report a problem
+	if node == nil || p.host.seen.facts == nil {
+		return
+	}
+	if p.host.seen.facts.ControlPlane && p.etcd.at.IsZero() { // preflight would report a problem
+		if p.etcd.isPaused() { // perhaps for as long as a drain takes, and a rollout of agents waits for this one
+			p.ready()
+		}
+		return
 	}
 	written := p.writtenInventory(node, r.Now)
 	found := p.nodeFacts(written)

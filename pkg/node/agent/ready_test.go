@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -51,5 +54,20 @@ func TestReadyWithoutReport(t *testing.T) {
 	c.awaitReady()
 	if took := time.Since(began); took < c.readyWithin {
 		t.Errorf("it was ready after %s, without a report", took)
+	}
+}
+
+// TestReadyWhileAnotherNodeIsAway checks that an agent which starts on a control plane while another node has a slot is ready
+// at once, though it does not ask etcd before that node is back.
+func TestReadyWhileAnotherNodeIsAway(t *testing.T) {
+	c := newControlPlane(t, "agent-ready-away")
+	other := clusterstate.Owner{Node: "w1", UID: "uid-w1"}
+	c.must(c.slots.Reserve(t.Context(), clusterstate.SlotName(0), other))
+	c.must(c.slots.Take(t.Context(), clusterstate.SlotName(0), other))
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.awaitReady()
+	if _, err := c.ours.NodeInventories.Get(t.Context(), c.node, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the facts were written without those of etcd: %v", err)
 	}
 }

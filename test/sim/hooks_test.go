@@ -266,7 +266,7 @@ func (w *world) checkHooks(a *agentProgram) {
 		if !w.refusedJob(n) {
 			w.broken("hook", "%s takes a slot, and hook %s has not run", n.name, setHook)
 		}
-	case !w.hooked.passed[job] && w.api.objects[jobKey(job)] != nil && !(continues && (w.isOverdue(job) || w.script.has("set coordinators' clock"))):
+	case !w.hooked.passed[job] && w.api.objects[jobKey(job)] != nil && (!continues || !w.isOverdue(job) && !w.script.has("set coordinators' clock")):
 		w.broken("hook", "%s takes a slot, and hook %s has not ended (%s)", n.name, setHook, job)
 	}
 }

@@ -64,14 +64,10 @@ func TestSelf(t *testing.T) {
 }
 
 func (s *selfRun) ways() []updateWay {
-	all := func(t *testing.T, v ourVersion) { s.applyManifests(t, v, "") }
-	part := func(folders ...string) func(*testing.T, ourVersion) {
-		return func(t *testing.T, v ourVersion) {
-			for _, folder := range folders {
-				s.applyManifests(t, v, folder)
-			}
-		}
+	part := func(folder string) func(*testing.T, ourVersion) {
+		return func(t *testing.T, v ourVersion) { s.applyManifests(t, v, folder) }
 	}
+	all := part("")
 	return []updateWay{
 		{"kubectl apply", all, nil},
 		{"CRDs first", part("crd"), all},

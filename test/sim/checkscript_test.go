@@ -53,8 +53,8 @@ func (w *world) checkScript() {
 	}
 }
 
-// TestFaultsOfNobody checks that a script fails whose fault names nothing that the cluster has.
-func TestFaultsOfNobody(t *testing.T) {
+// TestFaultsWithoutTarget checks that a script fails whose fault names nothing that the cluster has.
+func TestFaultsWithoutTarget(t *testing.T) {
 	for name, f := range map[string]fault{
 		"a program":            {Kind: "stall", Who: "w1"},
 		"a program at a step":  {Kind: "crash agent", Step: "Locking"},

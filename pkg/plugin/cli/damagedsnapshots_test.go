@@ -44,9 +44,9 @@ func checkOutcome(t *testing.T, about, errOut string, code int) {
 	}
 }
 
-// TestSnapshotsThatSomebodyChanged checks that no value of a snapshot that is lost, null or empty
+// TestChangedSnapshots checks that no value of a snapshot that is lost, null or empty
 // makes the plugin panic. With -short, it tries each tenth: the whole needs no race detector, as all take the same ways.
-func TestSnapshotsThatSomebodyChanged(t *testing.T) {
+func TestChangedSnapshots(t *testing.T) {
 	text, err := os.ReadFile("../report/testdata/running-snapshot.json")
 	if err != nil {
 		t.Fatal(err)

@@ -74,6 +74,24 @@ func (w *world) loseOrder(n *node, f fault) {
 	w.api.remove("admin", key{Resource: "nodeupgrades", Name: n.name})
 }
 
+// anyUnseenHold has a person put a node on hold while its drain is blocked, in one seed of ten. The coordinator withdraws
+// its release, and its agent's watch does not say so until the drain has long ended.
+func anyUnseenHold(s script) []fault {
+	r := rand.New(rand.NewPCG(s.Seed, 26))
+	if r.IntN(10) > 0 {
+		return nil
+	}
+	at, node, blocked := early(r.Float64()*r.Float64(), s.Lasts/2), s.nodes()[0], time.Duration(10+r.IntN(15))*time.Second
+	return []fault{
+		{At: at, Kind: "stall", Who: "agent " + node, Step: v1alpha1.StepDraining, Number: ordersView, For: 4 * blocked},
+		{At: at, Kind: "drain blocked", Step: v1alpha1.StepDraining, For: blocked},
+		{At: at, Kind: "hold", Step: v1alpha1.StepDraining, Number: r.IntN(20), For: 4 * blocked},
+	}
+}
+
+// ordersView is the number of an agent's view of its NodeUpgrade.
+const ordersView = 1
+
 // anyDeadKubelet has a kubelet die while its node settles after a Reboot, which no guard watches. The node settles
 // for less time than the node controller needs to notice that.
 func anyDeadKubelet(s *script) {

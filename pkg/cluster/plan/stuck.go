@@ -155,11 +155,12 @@ func (q queue) markYielded(stuck []bool, late *target, r *reading, wake *wakeTim
 	}
 }
 
-// yielded reports whether the upgrade was active before, and waits in the queue by its status and by
-// what nodes are planned for.
+// yielded reports whether the upgrade was active before, and waits in the queue, or is stalled, by its status
+// and by what nodes are planned for.
 func (t *target) yielded(r *reading) bool {
 	waits := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSucceeded)
-	return t.Status.TriggerTime != nil && waits != nil && waits.Reason == string(v1alpha1.ReasonQueued) && !t.assigned(r)
+	queued := waits != nil && waits.Reason == string(v1alpha1.ReasonQueued)
+	return t.Status.TriggerTime != nil && !t.assigned(r) && (queued || meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionStalled))
 }
 
 // agentSilent returns why no agent answers on the node; empty: one does, or that is not

@@ -68,7 +68,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		if a := w.agents[is.Holder.UID]; a != nil {
 			w.began[a.steps.State().Upgrade.UID] = true
 		}
-	case !tookIs && !w.wasAbandoned(is.Holder) && !w.givenLately(is.Holder.UID):
+	case !tookIs && !w.wasAbandoned(is.Holder) && !w.givenLately(is.Holder.UID) && !w.lied[is.Holder.Node]: // who says that it is at work gets its slot back
 		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
 	}
 }

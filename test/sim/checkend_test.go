@@ -135,7 +135,7 @@ func (w *world) checkEnd() {
 		for _, n := range w.nodes {
 			if nu := w.nodeUpgrade(n.name); nu != nil && !nu.Spec.Managed {
 				continue // it has left the pool
-			} else if nu != nil && w.followsReplaced(nu) {
+			} else if nu != nil && (w.followsReplaced(nu) || notAskedFor(nu)) {
 				continue
 			} else if nu != nil && nu.Status.Unsupported != "" {
 				continue // its agent says, rightly or not, that it cannot be upgraded

@@ -69,7 +69,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.has("take back") {
 			return
 		}
-	case v1alpha1.ReasonWindowClosed: // for the agents, while the coordinators' clock says otherwise
+	case v1alpha1.ReasonWindowClosed, v1alpha1.ReasonAgentNotAnswering: // for the agents, while the coordinators' clock says otherwise
 		if s.has("set coordinators' clock") {
 			return
 		}

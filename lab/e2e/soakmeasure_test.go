@@ -118,7 +118,7 @@ func (s *soakRun) etcdSize(t *testing.T, into map[string]float64) {
 // objects counts the objects of our kinds, and events.
 func (s *soakRun) objects(t *testing.T, into map[string]float64) {
 	t.Helper()
-	names := s.must(t)(s.Kube(s.ctx, "get", "clusterupgrades,nodeupgrades,upgraderecords,nodeinventories,maintenanceschedules,upgradepolicies", "-o", "name"))
+	names := s.must(t)(s.Kube(s.ctx, "get", "clusterupgrades,nodeupgrades,upgraderecords,nodeinventories,maintenanceschedules,upgradepolicies,coordinatorstates", "-o", "name"))
 	for _, kind := range []string{"ClusterUpgrades", "NodeUpgrades", "UpgradeRecords", "NodeInventories"} {
 		prefix := strings.ToLower(strings.TrimSuffix(strings.Replace(kind, "Inventories", "Inventorys", 1), "s")) + "."
 		into[kind] = float64(strings.Count("\n"+names, "\n"+prefix))

@@ -167,7 +167,7 @@ func TestListsTakeAllValues(t *testing.T) {
 // TestEachTextFits checks that for each text which a program of ours writes it is known where that comes from, and which
 // test shows that it fits.
 func TestEachTextFits(t *testing.T) {
-	known := map[string]bool{}
+	known, seen := map[string]bool{}, map[string]bool{}
 	for _, row := range texts {
 		for field := range strings.FieldsSeq(row.fields) {
 			known[row.kind+"."+field] = true
@@ -187,14 +187,17 @@ func TestEachTextFits(t *testing.T) {
 		var found []string
 		written.texts("", &found)
 		slices.Sort(found)
+		shown := strings.Replace(kind, "CoordinatorState", "UpgradePolicy", 1) // in whose status
 		for _, field := range found {
-			if !known[kind+"."+field] {
+			if !known[shown+"."+field] {
 				t.Errorf("%s: nothing says whether %s fits: add it to the table", kind, field)
 			}
-			delete(known, kind+"."+field)
+			seen[shown+"."+field] = true
 		}
 	}
 	for field := range known {
-		t.Errorf("there is no field %s with text", field)
+		if !seen[field] {
+			t.Errorf("there is no field %s with text", field)
+		}
 	}
 }

@@ -17,10 +17,12 @@ type Snapshot struct {
 	Schedules    []v1alpha1.MaintenanceSchedule `json:"schedules"`
 	// Policy is the UpgradePolicy named cluster. Nil: there is none yet, and the
 	// defaults apply.
-	Policy     *v1alpha1.UpgradePolicy `json:"policy,omitempty"`
-	Slots      []Slot                  `json:"slots"`
-	APIServers []StaticPod             `json:"apiServers"`
-	Etcd       []StaticPod             `json:"etcd"`
+	Policy *v1alpha1.UpgradePolicy `json:"policy,omitempty"`
+	// State is what the coordinator remembers. Nil: nothing yet, or it was not read.
+	State      *v1alpha1.CoordinatorState `json:"-"`
+	Slots      []Slot                     `json:"slots"`
+	APIServers []StaticPod                `json:"apiServers"`
+	Etcd       []StaticPod                `json:"etcd"`
 	// Controllers are kube-controller-manager and kube-scheduler. Only whether they are Ready
 	// counts.
 	Controllers []StaticPod `json:"controllers,omitempty"`

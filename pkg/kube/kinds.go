@@ -47,6 +47,7 @@ type Kinds struct {
 	NodeUpgrades         Kind[*v1alpha1.NodeUpgrade, *v1alpha1.NodeUpgradeList]
 	UpgradeRecords       Kind[*v1alpha1.UpgradeRecord, *v1alpha1.UpgradeRecordList]
 	NodeInventories      Kind[*v1alpha1.NodeInventory, *v1alpha1.NodeInventoryList]
+	CoordinatorStates    Kind[*v1alpha1.CoordinatorState, *v1alpha1.CoordinatorStateList]
 }
 
 // NewKinds returns clients for the API server that config names.
@@ -78,6 +79,7 @@ func NewKinds(config *rest.Config) (*Kinds, error) {
 		NodeUpgrades:         kindOf[v1alpha1.NodeUpgrade, v1alpha1.NodeUpgradeList](client, codec, v1alpha1.NodeUpgrades.Resource, "NodeUpgrade"),
 		UpgradeRecords:       kindOf[v1alpha1.UpgradeRecord, v1alpha1.UpgradeRecordList](client, codec, v1alpha1.UpgradeRecords.Resource, "UpgradeRecord"),
 		NodeInventories:      kindOf[v1alpha1.NodeInventory, v1alpha1.NodeInventoryList](client, codec, v1alpha1.NodeInventories.Resource, "NodeInventory"),
+		CoordinatorStates:    kindOf[v1alpha1.CoordinatorState, v1alpha1.CoordinatorStateList](client, codec, v1alpha1.CoordinatorStates.Resource, "CoordinatorState"),
 	}, nil
 }
 

@@ -29,6 +29,8 @@ func TestColumns(t *testing.T) {
 			"NAME UPGRADE TYPE FROM TO OUTCOME AGE", "columns u Minor v1.34.4 v1.35.4 Failed AGE", "COMPLETED PIECE MESSAGE"},
 		{"NodeInventory", `{gatheredTime: "2026-01-01T00:00:00Z", installed: [v1.34.3, v1.34.4]}`, "",
 			"NAME INSTALLED GATHERED AGE", `columns ["v1.34.3","v1.34.4"] AGE AGE`, "PROBLEMS"},
+		{"CoordinatorState", `{version: v1.34.4, upgrade: {name: u, uid: x}}`, "",
+			"NAME VERSION UPGRADE AGE", "cluster v1.34.4 u AGE", ""},
 	}
 	client := server(t)
 	config := apitest.Start(t)
@@ -36,7 +38,7 @@ func TestColumns(t *testing.T) {
 	for _, row := range rows {
 		u := object(t, row.kind, row.object)
 		u.SetName("columns")
-		if row.kind == "UpgradePolicy" {
+		if row.kind == "UpgradePolicy" || row.kind == "CoordinatorState" {
 			u.SetName("cluster")
 		}
 		create(t, client, u)
@@ -52,7 +54,7 @@ func TestColumns(t *testing.T) {
 		}
 		out, err = apitest.Kubectl(t, config, "get", resources[row.kind].Resource, u.GetName(), "-o", "wide").CombinedOutput()
 		header, _, _ = strings.Cut(string(out), "\n")
-		if want := row.narrow + " " + row.wide; err != nil || squeeze(header) != want {
+		if want := strings.TrimSpace(row.narrow + " " + row.wide); err != nil || squeeze(header) != want {
 			t.Errorf("kubectl get %s -o wide: %v\n%s\nwant columns\n%s", row.kind, err, out, want)
 		}
 		remove(t, client, u)

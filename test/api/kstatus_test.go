@@ -57,6 +57,7 @@ func TestKstatusUnderstandsOurKinds(t *testing.T) {
 
 		{"a record", "UpgradeRecord", record(""), "", status.CurrentStatus},
 		{"an inventory", "NodeInventory", `gatheredTime: "2026-11-22T01:00:00Z"`, "", status.CurrentStatus},
+		{"what the coordinator remembers", "CoordinatorState", "metadata: {name: cluster}", "", status.CurrentStatus},
 	}
 	client := server(t)
 	var seenByArgo []any

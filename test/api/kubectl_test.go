@@ -140,6 +140,7 @@ func TestCategoryListsEachKind(t *testing.T) {
 	for kind, text := range map[string]string{
 		"MaintenanceSchedule": "spec: {}", "UpgradePolicy": "metadata: {name: cluster}", "ClusterUpgrade": "spec: {type: Reboot}",
 		"NodeUpgrade": "{}", "UpgradeRecord": record(""), "NodeInventory": `gatheredTime: "2026-11-22T01:00:00Z"`,
+		"CoordinatorState": "metadata: {name: cluster}",
 	} {
 		u := object(t, kind, text)
 		create(t, client, u)

@@ -23,6 +23,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"UpgradePolicy":       v1alpha1.UpgradePolicies,
 	"UpgradeRecord":       v1alpha1.UpgradeRecords,
 	"NodeInventory":       v1alpha1.NodeInventories,
+	"CoordinatorState":    v1alpha1.CoordinatorStates,
 }
 
 // server is a real API server with our kinds.

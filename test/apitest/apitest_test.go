@@ -18,7 +18,7 @@ func TestServerServesOurKinds(t *testing.T) {
 	config := Start(t)
 	InstallCRDs(t, config)
 	InstallCRDs(t, config)
-	out, err := Kubectl(t, config, "get", "maintenanceschedules,upgradepolicies,clusterupgrades,nodeupgrades,upgraderecords,nodeinventories").CombinedOutput()
+	out, err := Kubectl(t, config, "get", "maintenanceschedules,upgradepolicies,clusterupgrades,nodeupgrades,upgraderecords,nodeinventories,coordinatorstates").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "No resources found") {
 		t.Errorf("kubectl get: %v\n%s", err, out)
 	}

@@ -108,7 +108,7 @@ func (c *cluster) etcdBytes() int64 {
 func (c *cluster) objects() map[string]objects {
 	etcd, all := c.etcd(), map[string]objects{}
 	prefixes := map[string]string{"leases (slots)": "/registry/leases/" + v1alpha1.Namespace + "/", "events": "/registry/events/"}
-	for _, kind := range []string{"nodeupgrades", "nodeinventories", "clusterupgrades", "upgraderecords", "upgradepolicies", "maintenanceschedules"} {
+	for _, kind := range []string{"nodeupgrades", "nodeinventories", "clusterupgrades", "upgraderecords", "upgradepolicies", "maintenanceschedules", "coordinatorstates"} {
 		prefixes[kind] = "/registry/" + v1alpha1.Group + "/" + kind + "/"
 	}
 	for kind, prefix := range prefixes {

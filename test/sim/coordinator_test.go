@@ -58,6 +58,7 @@ func (w *world) startCoordinator(i int) {
 	c.watch("maintenanceschedules", caches.Schedules, nil, c.mostRecent("maintenanceschedules"))
 	c.watch("clusterupgrades", caches.Upgrades, nil, c.mostRecent("clusterupgrades"))
 	c.watch("nodeupgrades", caches.NodeUpgrades, nil, c.mostRecent("nodeupgrades"))
+	c.watch("coordinatorstates", caches.States, nil, c.mostRecent("coordinatorstates"))
 	c.watch("upgraderecords", caches.Records, nil, c.mostRecent("upgraderecords"))
 	c.watch("nodeinventories", caches.Inventories, nil, c.mostRecent("nodeinventories"))
 	w.coordinators[i] = c

@@ -62,6 +62,7 @@ var listOf = map[string]struct{ kind, group string }{
 	"upgradepolicies":      {"UpgradePolicyList", v1alpha1.GroupVersion.String()},
 	"maintenanceschedules": {"MaintenanceScheduleList", v1alpha1.GroupVersion.String()},
 	"upgraderecords":       {"UpgradeRecordList", v1alpha1.GroupVersion.String()},
+	"coordinatorstates":    {"CoordinatorStateList", v1alpha1.GroupVersion.String()},
 	"jobs":                 {"JobList", "batch/v1"}, "cronjobs": {"CronJobList", "batch/v1"},
 	"daemonsets": {"DaemonSetList", "apps/v1"}, "deployments": {"DeploymentList", "apps/v1"},
 	"poddisruptionbudgets":            {"PodDisruptionBudgetList", "policy/v1"},

@@ -125,6 +125,8 @@ func newObject(resource string) runtime.Object {
 		return &v1alpha1.MaintenanceSchedule{}
 	case "upgradepolicies":
 		return &v1alpha1.UpgradePolicy{}
+	case "coordinatorstates":
+		return &v1alpha1.CoordinatorState{}
 	case "upgraderecords":
 		return &v1alpha1.UpgradeRecord{}
 	}

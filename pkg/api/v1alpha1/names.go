@@ -5,7 +5,7 @@ const (
 	// Namespace holds our workloads and the slots' Leases.
 	Namespace = "kubectl-upgrade"
 
-	// PolicyName is the name of the only UpgradePolicy that is used.
+	// PolicyName is the name of the only UpgradePolicy that is used, and of the CoordinatorState.
 	PolicyName = "cluster"
 
 	// SlotLabel marks the Leases that are slots.

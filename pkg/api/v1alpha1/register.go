@@ -24,6 +24,7 @@ var (
 	NodeUpgrades         = GroupVersion.WithResource("nodeupgrades")
 	UpgradeRecords       = GroupVersion.WithResource("upgraderecords")
 	NodeInventories      = GroupVersion.WithResource("nodeinventories")
+	CoordinatorStates    = GroupVersion.WithResource("coordinatorstates")
 )
 
 // AddToScheme registers our kinds in scheme.
@@ -35,6 +36,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&NodeUpgrade{}, &NodeUpgradeList{},
 		&UpgradeRecord{}, &UpgradeRecordList{},
 		&NodeInventory{}, &NodeInventoryList{},
+		&CoordinatorState{}, &CoordinatorStateList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

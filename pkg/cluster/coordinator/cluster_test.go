@@ -274,6 +274,11 @@ func (c *cluster) versions() map[string]string {
 	for _, o := range policies.Items {
 		all["policy "+o.Name] = o.ResourceVersion
 	}
+	states, err := c.ours.CoordinatorStates.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range states.Items {
+		all["state "+o.Name] = o.ResourceVersion
+	}
 	records, err := c.ours.UpgradeRecords.List(c.Context(), metav1.ListOptions{})
 	c.must(err)
 	for _, o := range records.Items {

@@ -136,7 +136,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	defer c.metrics.Lead()()
 	if policy := reader.Policy(); policy != nil {
-		c.offers.start(ctx, policy) // the first plan needs to know what is on offer
+		c.offers.start(ctx, recall(policy, reader.Snapshot())) // the first plan needs to know what is on offer
 	}
 	c.notices, c.silences = c.newSender(planAgain), c.newSilences(planAgain)
 	var beside sync.WaitGroup
@@ -211,8 +211,9 @@ const clockPause = 30 * time.Second
 // decision is a plan and what it was made from. The stages only read it.
 type decision struct {
 	now      time.Time
-	policy   *v1alpha1.UpgradePolicy // as it is stored; nil: there is none
-	snapshot clusterstate.Snapshot   // its policy has the status that is to be stored
+	policy   *v1alpha1.UpgradePolicy      // with what is remembered; nil: there is none
+	shown    v1alpha1.UpgradePolicyStatus // as it is stored
+	snapshot clusterstate.Snapshot        // its policy has the status that is to be stored
 	plan     plan.Plan
 }
 
@@ -246,7 +247,9 @@ func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, ag
 		again = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
 	}
 	policy, err := c.ensurePolicy(ctx, s)
+	var shown v1alpha1.UpgradePolicyStatus
 	if err == nil {
+		shown, policy = policy.Status, recall(policy, s)
 		s.Source = c.offers.follow(policy)
 		s.Policy = observePolicy(policy, s, c.failing, now)
 		noteGates(s.Policy, c.gates.Answers(policy.Spec.Gates))
@@ -260,7 +263,7 @@ func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, ag
 	if err == nil {
 		again = earliest(again, c.notePlan(&s, &p, policy, now))
 	}
-	return decision{now, policy, s, p}, earliest(again, gone, p.Next), err
+	return decision{now, policy, shown, s, p}, earliest(again, gone, p.Next), err
 }
 
 // notePlan adds what follows from the plan to the policy's status, and has gates asked, notices sent
@@ -295,7 +298,7 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 func (c *Coordinator) writePlan(ctx context.Context, d decision) (again *time.Time, err error) {
 	c.progress.now, c.progress.due = d.now, nil
 	c.behind.now, c.behind.due = d.now, nil
-	err = c.carryOut(ctx, &d.snapshot, d.policy, d.plan)
+	err = c.carryOut(ctx, d)
 	if c.reasons.takeLater() {
 		again = ptr.To(d.now.Add(time.Second))
 	}
@@ -319,12 +322,12 @@ func (c *Coordinator) writeHooks(ctx context.Context, d decision) (again *time.T
 //     the images that were fixed.
 //   - No node is released before each release and reservation is taken back that the plan
 //     takes back, and before the turns of hooks are stored.
-func (c *Coordinator) carryOut(ctx context.Context, s *clusterstate.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
-	stored := index(s.NodeUpgrades)
+func (c *Coordinator) carryOut(ctx context.Context, d decision) error {
+	stored, p := index(d.snapshot.NodeUpgrades), d.plan
 	c.reasons.forget(func(node string) bool { return stored[node] == nil })
 	withdrawErr := errors.Join(c.withdrawReleases(ctx, stored, p.Nodes), c.withdrawSlots(ctx, p.Slots.Withdraw))
 	problems := []error{withdrawErr, c.keepSlots(ctx, p.Slots), c.create(ctx, p.Create)}
-	unwritten, err := c.writeUpgrades(ctx, s, policy, p)
+	unwritten, err := c.writeUpgrades(ctx, d)
 	problems = append(problems, err)
 	nodes := keepSpecs(p.Nodes, stored, unwritten)
 	if withdrawErr == nil {
@@ -333,7 +336,7 @@ func (c *Coordinator) carryOut(ctx context.Context, s *clusterstate.Snapshot, po
 	return errors.Join(append(problems,
 		c.updateRest(ctx, stored, nodes),
 		c.clearAbandoned(ctx, stored, nodes),
-		c.prune(ctx, *s),
+		c.prune(ctx, d.snapshot),
 	)...)
 }
 

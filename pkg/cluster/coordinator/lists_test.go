@@ -24,7 +24,7 @@ func TestFirstListsAreMostRecent(t *testing.T) {
 			})
 			for _, resource := range []string{
 				"nodes", "pods", "leases", "daemonsets", "endpointslices", "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
-				"upgradepolicies", "maintenanceschedules", "clusterupgrades", "nodeupgrades", "nodeinventories", "upgraderecords",
+				"upgradepolicies", "maintenanceschedules", "clusterupgrades", "nodeupgrades", "nodeinventories", "upgraderecords", "coordinatorstates",
 			} {
 				if !lists.Has(resource) {
 					t.Errorf("no first list of %s was %s", resource, name)

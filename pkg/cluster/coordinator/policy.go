@@ -15,7 +15,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
@@ -56,9 +55,6 @@ func managed(u v1alpha1.NodeUpgrade) bool {
 // failed.
 func observePolicy(stored *v1alpha1.UpgradePolicy, s clusterstate.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
-	if policy.Status.ObservedGeneration <= 0 { // it is new, or was deleted and created again
-		policy.Status.TakenBack = plan.TakenBackByRecords(s.Records)
-	}
 	policy.Status.ObservedGeneration = policy.Generation
 	policy.Status.Offered = newestOffered(stored.Status.Offered, stored.Status.FormerlyOffered, s, now)
 	policy.Status.FormerlyOffered = formerlyOffered(stored.Status, policy.Status.Offered)
@@ -119,20 +115,24 @@ func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
 	return v1alpha1.ReasonSourceInvalid, source.Check(spec.Source)
 }
 
-// writePolicyStatus applies the status of the policy if it differs from the stored one.
-// The plan adds the version that late nodes follow. Without a policy there is nothing
-// to write.
-func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v1alpha1.UpgradePolicy, planned *v1alpha1.UpgradePolicyStatus) error {
+// writePolicyStatus stores what is to be remembered, and then applies the status of the policy if
+// it differs from the stored one. The plan adds the version that late nodes follow. Without a
+// policy there is nothing to write.
+func (c *Coordinator) writePolicyStatus(ctx context.Context, d decision) error {
+	stored, planned := d.policy, d.plan.Policy
 	if stored == nil {
 		return nil
 	}
-	status := observed.Status
+	status := d.snapshot.Policy.Status
 	status.CoordinatorVersion = c.version
 	if planned != nil {
 		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
 	}
-	if equality.Semantic.DeepEqual(stored.Status, status) || c.behind.waits(string(stored.UID), sameButBehind(stored.Status, status)) {
+	if c.behind.waits(string(stored.UID), sameButBehind(d.shown, status)) {
 		return nil
+	}
+	if err := c.remember(ctx, d.snapshot.State, status.RememberedState); err != nil || equality.Semantic.DeepEqual(d.shown, status) {
+		return err
 	}
 	// A coordinator that lags must not bring back an older version.
 	object := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: stored.Name, ResourceVersion: stored.ResourceVersion}, Status: status}

@@ -29,10 +29,10 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 	end := func(r v1alpha1.UpgradeRecord) (v1alpha1.Outcome, error) {
 		t.Helper()
 		status := v1alpha1.ClusterUpgradeStatus{Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: &now}
-		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
+		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, State: &v1alpha1.CoordinatorState{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 		s.Policy.Spec.HistoryLimit = 20
 		p := plan.Plan{Records: []v1alpha1.UpgradeRecord{r}, Statuses: []plan.UpgradeStatus{{Name: u.Name, UID: string(u.UID), Status: status}}}
-		err := c.carryOut(t.Context(), &s, s.Policy, p)
+		err := c.carryOut(t.Context(), decision{policy: s.Policy, snapshot: s, plan: p})
 		stored, readErr := c.ours.ClusterUpgrades.Get(t.Context(), u.Name, metav1.GetOptions{})
 		if readErr != nil {
 			t.Fatal(readErr)

@@ -164,7 +164,7 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 	s := clusterstate.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*stored}}
 	p := plan.Plan{Slots: plan.SlotPlan{Withdraw: []clusterstate.Slot{{Name: "slot-0", ReservedFor: begins}}}}
 	p.Nodes = []plan.NodePlan{{Name: "next", Owner: next, Slot: "slot-1", Managed: true, HasAgent: true, Reason: v1alpha1.ReasonReleased, Spec: stored.Spec}}
-	if err := c.carryOut(t.Context(), &s, nil, p); !errors.Is(err, slot.ErrTaken) || failures(err) != "" {
+	if err := c.carryOut(t.Context(), decision{snapshot: s, plan: p}); !errors.Is(err, slot.ErrTaken) || failures(err) != "" {
 		t.Errorf("got %v, want %v, as a conflict", err, slot.ErrTaken)
 	}
 	if err := c.slots.Take(t.Context(), "slot-1", next); !errors.Is(err, slot.ErrNotReserved) {
@@ -173,7 +173,7 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 	if err := c.slots.Free(t.Context(), "slot-0", begins); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.carryOut(t.Context(), &s, nil, p); err != nil {
+	if err := c.carryOut(t.Context(), decision{snapshot: s, plan: p}); err != nil {
 		t.Error(err)
 	}
 	if err := c.slots.Take(t.Context(), "slot-1", next); err != nil {
@@ -211,7 +211,7 @@ func TestTurnEndsByTheStateThatIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn := v1alpha1.HookTurn{ID: 1, Node: "w1"}
-	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{turn}}}
+	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{HookTurns: []v1alpha1.HookTurn{turn}}}}
 	turn.Outcome = v1alpha1.TurnAborted
 	s := &clusterstate.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*n}}
 	if err := c.checkTurns(t.Context(), s, policy, []v1alpha1.HookTurn{turn}); err != nil {

@@ -40,20 +40,21 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 // writeUpgrades writes the statuses of upgrades, after the records of those that end
 // and the version that late nodes follow. It returns the UIDs of the upgrades whose
 // status is not written.
-func (c *Coordinator) writeUpgrades(ctx context.Context, s *clusterstate.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) (unwritten map[string]bool, err error) {
+func (c *Coordinator) writeUpgrades(ctx context.Context, d decision) (unwritten map[string]bool, err error) {
+	p := d.plan
 	lacking, recordErr := c.createRecords(ctx, p.Records)
-	policyErr := c.checkTurns(ctx, s, policy, p.HookTurns)
+	policyErr := c.checkTurns(ctx, &d.snapshot, d.policy, p.HookTurns)
 	if policyErr == nil {
-		policyErr = c.writePolicyStatus(ctx, policy, s.Policy, p.Policy)
+		policyErr = c.writePolicyStatus(ctx, d)
 	}
 	if policyErr != nil && p.Policy != nil {
 		lacking[p.Policy.Upgrade.UID] = true
 	}
-	if policyErr != nil && p.Target != nil && !equality.Semantic.DeepEqual(policy.Status.HookTurns, p.HookTurns) {
+	if policyErr != nil && p.Target != nil && !equality.Semantic.DeepEqual(d.policy.Status.HookTurns, p.HookTurns) {
 		lacking[string(p.Target.UID)] = true // its nodes are not released before their hooks' turns are stored
 	}
 	ready := slices.DeleteFunc(slices.Clone(p.Statuses), func(w plan.UpgradeStatus) bool { return lacking[w.UID] })
-	unwritten, statusErr := c.writeStatuses(ctx, s.Upgrades, ready)
+	unwritten, statusErr := c.writeStatuses(ctx, d.snapshot.Upgrades, ready)
 	maps.Copy(unwritten, lacking)
 	return unwritten, errors.Join(recordErr, policyErr, statusErr)
 }

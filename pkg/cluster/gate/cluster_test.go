@@ -99,7 +99,7 @@ func TestCluster(t *testing.T) {
 	must(err)
 	check(t, clients, follows("good"), v1alpha1.GateOpen, "has run nothing")
 	ran := v1alpha1.RanVersion{Version: "v1.34.5", Upgrade: v1alpha1.UpgradeReference{Name: "u", UID: "uid"}, Digests: []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}}}
-	_, err = kinds.UpgradePolicies.Apply(t.Context(), &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: v1alpha1.UpgradePolicyStatus{Ran: []v1alpha1.RanVersion{ran}}}, "test", "status")
+	_, err = kinds.UpgradePolicies.Apply(t.Context(), &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{Ran: []v1alpha1.RanVersion{ran}}}}, "test", "status")
 	must(err)
 	answer := clients.Ask(t.Context(), follows("good"))
 	if answer.State != v1alpha1.GateOpen || len(answer.Ran) != 1 || fmt.Sprint(answer.Ran[0]) != fmt.Sprint(ran) {

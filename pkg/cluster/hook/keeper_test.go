@@ -105,7 +105,7 @@ func (w *world) store(state v1alpha1.HookState, jobUID string) *v1alpha1.Upgrade
 	w.Helper()
 	run := v1alpha1.HookRun{Name: "leave", When: v1alpha1.BeforeNode, CronJobName: "leave", TimeoutSeconds: 600, State: state, Job: "leave-1", JobUID: jobUID, StartTime: &metav1.Time{Time: w.now}}
 	turn := v1alpha1.HookTurn{ID: 1, Upgrade: v1alpha1.UpgradeReference{Name: "u", UID: "uid"}, Version: "v1.34.5", From: "v1.34.4", Node: "w1", NodeUID: "w1-uid", Release: v1alpha1.ReleaseNode, BeginTime: metav1.Time{Time: w.now}, Hooks: []v1alpha1.HookRun{run}}
-	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{turn}}}
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{HookTurns: []v1alpha1.HookTurn{turn}}}}
 	stored, err := w.ours.UpgradePolicies.Apply(w.Context(), policy, "test", "status")
 	w.must(err)
 	return stored
@@ -236,9 +236,9 @@ func TestKeeper(t *testing.T) {
 // as gone.
 func TestReadSaysWhyNot(t *testing.T) {
 	away := kubernetes.NewForConfigOrDie(&rest.Config{Host: "127.0.0.1:1"})
-	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{HookTurns: []v1alpha1.HookTurn{{
+	policy := &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{HookTurns: []v1alpha1.HookTurn{{
 		Hooks: []v1alpha1.HookRun{{Name: "leave", State: v1alpha1.HookRunning, Job: "leave-1", JobUID: "uid"}},
-	}}}}
+	}}}}}
 	jobs, err := NewKeeper(away.BatchV1(), &kube.Kinds{}, slog.New(slog.DiscardHandler)).Read(t.Context(), policy, time.Now())
 	if err == nil || !strings.Contains(jobs["leave-1"].Problem, "the Jobs of hooks cannot be read: ") {
 		t.Errorf("%+v, %v", jobs, err)

@@ -18,8 +18,12 @@ import (
 // Then its turn ends, and later it gets another one.
 const idleTurn = time.Minute
 
-// maxTurns is how many turns there may be at a time.
-const maxTurns = 128
+// How many turns, and runs of hooks in them, there may be at a time. All of them fit into an object of etcd, with the
+// longest texts (test/api, TestLargestStateIsStored).
+const (
+	maxTurns    = 128
+	maxHookRuns = 512
+)
 
 // around returns the hold of a candidate with its hooks taken into account: it has that hold without
 // them. It begins the turn of a node that would be released now, and ends one that cannot be used.
@@ -44,7 +48,7 @@ func (a *allocation) around(n *node, hold clusterstate.Hold) clusterstate.Hold {
 		if a.turns.isAfterDeleted(n) {
 			return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after the deleted Node of that name run before its own"}
 		}
-		if len(a.turns.list)+2 > maxTurns { // the upgrade's turn may begin, too
+		if a.turnsFull(n) {
 			return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "hooks of too many nodes have not ended"}
 		}
 		if hold = a.beforeUpgrade(); hold.Holds() {
@@ -58,6 +62,15 @@ func (a *allocation) around(n *node, hold clusterstate.Hold) clusterstate.Hold {
 		return runningHold(t, nextHook(t), a.cluster.now)
 	}
 	return a.runBefore(t)
+}
+
+// turnsFull reports whether a turn of the node would be one too many. The upgrade's turn may begin, too.
+func (a *allocation) turnsFull(n *node) bool {
+	runs := len(a.cluster.reading.hooksOf(n)) + len(a.cluster.reading.hooksOf(nil))
+	for _, t := range a.turns.list {
+		runs += len(t.Hooks)
+	}
+	return len(a.turns.list)+2 > maxTurns || runs > maxHookRuns
 }
 
 // isUsed reports whether a candidate needs another turn: it has begun in this one, one of its hooks

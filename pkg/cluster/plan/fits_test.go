@@ -173,7 +173,7 @@ func TestWhatIsWrittenFits(t *testing.T) {
 			}
 		}
 		if s.Policy != nil {
-			status := v1alpha1.UpgradePolicyStatus{Ran: p.Ran, TakenBack: p.TakenBack, HookTurns: p.HookTurns}
+			status := v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{Ran: p.Ran, TakenBack: p.TakenBack, HookTurns: p.HookTurns}}
 			status.Gates = []v1alpha1.GateStatus{{Name: "staging", State: v1alpha1.GateOpen, Ran: v1alpha1.FittingRan(s.Policy.Status.Ran)}}
 			places = append(places, misfitsOf(t, "UpgradePolicy.status", &policyStatus, status)...)
 		}

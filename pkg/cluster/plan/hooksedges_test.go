@@ -130,6 +130,29 @@ func TestTurnsFitIntoTheStatus(t *testing.T) {
 	}
 }
 
+// TestHooksFitIntoTheStatus checks the same of hooks, of which each node has many.
+func TestHooksFitIntoTheStatus(t *testing.T) {
+	s, play := newStory(t)
+	for i := range 60 {
+		play(fmt.Sprintf("node w%d v1.34.3", i))
+	}
+	for i := range 16 {
+		play(fmt.Sprintf("hook leave%d BeforeNode", i))
+	}
+	play("upgrade r type=Reboot ignore max=200")
+	for i := range 60 {
+		play(fmt.Sprintf("os w%d asks", i))
+	}
+	play("jobs leave0 hangs", "tick 4")
+	runs := 0
+	for _, turn := range s.policy().Status.HookTurns {
+		runs += len(turn.Hooks)
+	}
+	if runs > 512 || runs < 400 {
+		t.Errorf("%d hooks run, or are to run, want at most 512 and not many less", runs)
+	}
+}
+
 // TestWhyAHookWaits checks that a plan says why a hook cannot be started, or what is known of one that has
 // been, also where Jobs are not read, as in the plugin.
 func TestWhyAHookWaits(t *testing.T) {

@@ -61,8 +61,8 @@ type Plan struct {
 	// Records are the records of the upgrades that end now. Policy is the version,
 	// upgrade and images that the policy's status should have; nil: they stay. Both are
 	// written before the upgrade's status.
-	Records []v1alpha1.UpgradeRecord      `json:"-"`
-	Policy  *v1alpha1.UpgradePolicyStatus `json:"-"`
+	Records []v1alpha1.UpgradeRecord  `json:"-"`
+	Policy  *v1alpha1.RememberedState `json:"-"`
 	// AskGates are the gates of the policy that are to be asked, again and again.
 	AskGates []v1alpha1.Gate `json:"-"`
 	// HookTurns and LastHookTurn are what the policy's status should have, and HooksRun reports

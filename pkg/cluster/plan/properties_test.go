@@ -64,10 +64,10 @@ type chaos struct {
 	to                string
 	budget            int
 	stale             *plan.Plan
-	staleTurns        v1alpha1.UpgradePolicyStatus // the turns that it was made from
-	abandoned         map[string]bool              // by a person, and not back in service yet
-	abandonments      int                          // of control planes
-	clusterAPIDecides bool                         // Cluster API decides which nodes begin
+	staleTurns        v1alpha1.RememberedState // the turns that it was made from
+	abandoned         map[string]bool          // by a person, and not back in service yet
+	abandonments      int                      // of control planes
+	clusterAPIDecides bool                     // Cluster API decides which nodes begin
 }
 
 func newChaos(t *rapid.T) *chaos {
@@ -218,11 +218,11 @@ func (c *chaos) disturb(t *rapid.T) {
 }
 
 // turns returns the turns that are stored.
-func (c *chaos) turns() v1alpha1.UpgradePolicyStatus {
+func (c *chaos) turns() v1alpha1.RememberedState {
 	if c.Policy == nil {
-		return v1alpha1.UpgradePolicyStatus{}
+		return v1alpha1.RememberedState{}
 	}
-	return v1alpha1.UpgradePolicyStatus{HookTurns: c.Policy.Status.HookTurns, LastHookTurn: c.Policy.Status.LastHookTurn}
+	return v1alpha1.RememberedState{HookTurns: c.Policy.Status.HookTurns, LastHookTurn: c.Policy.Status.LastHookTurn}
 }
 
 // repairAll ends all faults, so that the upgrade can end.

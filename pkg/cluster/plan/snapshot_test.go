@@ -219,7 +219,7 @@ func addAnyRecord(t *rapid.T, s *clusterstate.Snapshot, u v1alpha1.ClusterUpgrad
 	s.Records = append(s.Records, r)
 	if u.Spec.Version != "" && coin.Draw(t, "followed") {
 		reference := u.Reference()
-		s.Policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}, Status: v1alpha1.UpgradePolicyStatus{Version: u.Spec.Version, Upgrade: &reference, Images: []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/"}}}}
+		s.Policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}, Status: v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{Version: u.Spec.Version, Upgrade: &reference, Images: []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/"}}}}}
 	}
 }
 

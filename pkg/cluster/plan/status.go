@@ -102,7 +102,7 @@ func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Ou
 	out.Records = append(out.Records, p.cluster.records(t, u, p.verdicts)...)
 	if outcome == v1alpha1.OutcomeSucceeded && !t.reboot && t.Spec.NodeSelector == nil && t.mayFollow(p.cluster.reading.policyVersion()) {
 		reference := t.Reference()
-		out.Policy = &v1alpha1.UpgradePolicyStatus{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}
+		out.Policy = &v1alpha1.RememberedState{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}
 	}
 }
 

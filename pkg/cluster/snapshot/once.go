@@ -112,6 +112,7 @@ func (r *Reader) Snapshot() clusterstate.Snapshot {
 		Records:      values(sorted[*v1alpha1.UpgradeRecord](r.records)),
 		Schedules:    values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
 		Policy:       r.Policy(),
+		State:        r.State(),
 		Slots:        slots(sorted[*coordinationv1.Lease](r.leases)),
 		Webhooks:     r.webhooks(),
 	}
@@ -125,11 +126,19 @@ func (r *Reader) Snapshot() clusterstate.Snapshot {
 }
 
 // Policy returns the UpgradePolicy named cluster from memory, or nil.
-func (r *Reader) Policy() *v1alpha1.UpgradePolicy {
-	for _, policy := range sorted[*v1alpha1.UpgradePolicy](r.policies) {
-		return policy
+func (r *Reader) Policy() *v1alpha1.UpgradePolicy { return first[*v1alpha1.UpgradePolicy](r.policies) }
+
+// State returns the CoordinatorState from memory, or nil.
+func (r *Reader) State() *v1alpha1.CoordinatorState {
+	return first[*v1alpha1.CoordinatorState](r.states)
+}
+
+// first returns the object of an informer that watches one; nil: there is none.
+func first[T metav1.Object](informer cache.SharedIndexInformer) (object T) {
+	if list := sorted[T](informer); len(list) > 0 {
+		return list[0]
 	}
-	return nil
+	return object
 }
 
 // Lease returns the Lease of that name in our namespace from memory, or nil.

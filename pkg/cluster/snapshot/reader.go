@@ -45,7 +45,7 @@ type Reader struct {
 	agents                          cache.SharedIndexInformer
 	policies, schedules, upgrades   cache.SharedIndexInformer
 	nodeUpgrades, inventories       cache.SharedIndexInformer
-	records                         cache.SharedIndexInformer
+	records, states                 cache.SharedIndexInformer
 	validating, mutating, backends  cache.SharedIndexInformer
 }
 
@@ -66,6 +66,7 @@ func NewReader(clients kubernetes.Interface, ours *kube.Kinds, onChange func()) 
 		nodeUpgrades: ours.NodeUpgrades.Informer(""),
 		inventories:  ours.NodeInventories.Informer(""),
 		records:      ours.UpgradeRecords.Informer(""),
+		states:       ours.CoordinatorStates.Informer(v1alpha1.PolicyName),
 		validating:   everywhere.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(),
 		mutating:     everywhere.Admissionregistration().V1().MutatingWebhookConfigurations().Informer(),
 		backends:     everywhere.Discovery().V1().EndpointSlices().Informer(),
@@ -102,7 +103,7 @@ func narrowed(clients kubernetes.Interface, namespace, selector string) informer
 func (r *Reader) informers() []cache.SharedIndexInformer {
 	all := []cache.SharedIndexInformer{
 		r.nodes, r.pods, r.leases, r.daemonSets, r.agents,
-		r.policies, r.schedules, r.upgrades, r.nodeUpgrades, r.inventories, r.records,
+		r.policies, r.schedules, r.upgrades, r.nodeUpgrades, r.inventories, r.records, r.states,
 		r.validating, r.mutating, r.backends,
 	}
 	return slices.DeleteFunc(all, func(informer cache.SharedIndexInformer) bool { return informer == nil })
@@ -282,7 +283,7 @@ func (u *Unreadable) Unwrap() error { return u.Err }
 type Caches struct {
 	Nodes, Pods, Leases                                  cache.Store
 	Policies, Schedules, Upgrades, NodeUpgrades, Records cache.Store
-	Inventories                                          cache.Store
+	Inventories, States                                  cache.Store
 }
 
 // Caches returns the stores that the watches fill, for a caller that fills them itself.
@@ -291,6 +292,7 @@ func (r *Reader) Caches() Caches {
 		Nodes: r.nodes.GetStore(), Pods: r.pods.GetStore(), Leases: r.leases.GetStore(),
 		Policies: r.policies.GetStore(), Schedules: r.schedules.GetStore(), Upgrades: r.upgrades.GetStore(),
 		NodeUpgrades: r.nodeUpgrades.GetStore(), Records: r.records.GetStore(), Inventories: r.inventories.GetStore(),
+		States: r.states.GetStore(),
 	}
 }
 

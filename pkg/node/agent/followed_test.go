@@ -25,7 +25,7 @@ func (c *cluster) setPolicyUpgrade(upgrade v1alpha1.UpgradeReference) {
 		_, err := c.ours.UpgradePolicies.Apply(context.Background(), policy, "test", "status")
 		c.must(err)
 	}
-	set(v1alpha1.UpgradePolicyStatus{Version: "v1.34.4", Upgrade: &upgrade, Images: []v1alpha1.Image{patchImage()}})
+	set(v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{Version: "v1.34.4", Upgrade: &upgrade, Images: []v1alpha1.Image{patchImage()}}})
 	c.t.Cleanup(func() { set(v1alpha1.UpgradePolicyStatus{}) })
 }
 

@@ -292,6 +292,7 @@ func (e *examination) readRights() {
 // ourTypes are the Go types of the project's kinds, by resource.
 var ourTypes = map[schema.GroupVersionResource]reflect.Type{
 	v1alpha1.ClusterUpgrades:      reflect.TypeFor[v1alpha1.ClusterUpgrade](),
+	v1alpha1.CoordinatorStates:    reflect.TypeFor[v1alpha1.CoordinatorState](),
 	v1alpha1.MaintenanceSchedules: reflect.TypeFor[v1alpha1.MaintenanceSchedule](),
 	v1alpha1.NodeInventories:      reflect.TypeFor[v1alpha1.NodeInventory](),
 	v1alpha1.NodeUpgrades:         reflect.TypeFor[v1alpha1.NodeUpgrade](),

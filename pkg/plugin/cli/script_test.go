@@ -101,6 +101,7 @@ var kinds = map[string]schema.GroupVersionResource{
 	"NodeUpgrade":         v1alpha1.NodeUpgrades,
 	"UpgradeRecord":       v1alpha1.UpgradeRecords,
 	"NodeInventory":       v1alpha1.NodeInventories,
+	"CoordinatorState":    v1alpha1.CoordinatorStates,
 }
 
 func removeObjects(t *testing.T, config *rest.Config) {

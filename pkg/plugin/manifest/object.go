@@ -146,7 +146,7 @@ func (o Object) checkRepeated() error {
 func (o Object) isOurs() bool { return strings.HasPrefix(o.APIVersion, v1alpha1.Group+"/") }
 
 // kinds are ours.
-var kinds = []string{"MaintenanceSchedule", "UpgradePolicy", "ClusterUpgrade", "NodeUpgrade", "UpgradeRecord", "NodeInventory"}
+var kinds = []string{"MaintenanceSchedule", "UpgradePolicy", "ClusterUpgrade", "NodeUpgrade", "UpgradeRecord", "NodeInventory", "CoordinatorState"}
 
 // checkKind refuses what is probably meant to be an object of ours, and is none.
 func (o Object) checkKind() *fault {

@@ -26,10 +26,10 @@ func (l Lab) Record(ctx context.Context, upgrade string) ([]v1alpha1.NodeRecord,
 	if err := json.Unmarshal([]byte(out), &pieces); err != nil {
 		return nil, fmt.Errorf("reading the UpgradeRecords of %s: %w", upgrade, err)
 	}
-	slices.SortFunc(pieces.Items, func(a, b v1alpha1.UpgradeRecord) int { return cmp.Compare(a.Piece, b.Piece) })
+	slices.SortFunc(pieces.Items, func(a, b v1alpha1.UpgradeRecord) int { return cmp.Compare(a.Spec.Piece, b.Spec.Piece) })
 	var nodes []v1alpha1.NodeRecord
 	for _, piece := range pieces.Items {
-		nodes = append(nodes, piece.Nodes...)
+		nodes = append(nodes, piece.Spec.Nodes...)
 	}
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("upgrade %s has no UpgradeRecord that names a node", upgrade)

@@ -43,9 +43,9 @@ var texts = []struct {
 		hookTurns[].outcome hookTurns[].upgrade.name hookTurns[].upgrade.uid hookTurns[].version ran[].blocked ran[].digests[].digest
 		ran[].problem ran[].upgrade.name ran[].upgrade.uid ran[].version takenBack[].comment takenBack[].upgrade.name
 		takenBack[].upgrade.uid takenBack[].version upgrade.name upgrade.uid version`},
-	{planned, "UpgradeRecord", `digests[].digest etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path fromVersion message
-		nodes[].from nodes[].methodMessage nodes[].name nodes[].reason nodes[].steps[].step nodes[].to reason upgrade.name upgrade.uid
-		version`},
+	{planned, "UpgradeRecord", `spec.digests[].digest spec.etcdSnapshot.digest spec.etcdSnapshot.node spec.etcdSnapshot.path spec.fromVersion spec.message
+		spec.nodes[].from spec.nodes[].methodMessage spec.nodes[].name spec.nodes[].reason spec.nodes[].steps[].step spec.nodes[].to spec.reason spec.upgrade.name spec.upgrade.uid
+		spec.version`},
 	{ofIndex, "ClusterUpgrade", `images[].digest images[].url`},
 	{ofIndex, "UpgradePolicy", `formerlyOffered[].images[].architecture formerlyOffered[].images[].digest formerlyOffered[].version
 		images[].digest images[].url offered[].images[].architecture offered[].images[].digest offered[].version`},
@@ -71,8 +71,8 @@ var texts = []struct {
 		strategy.groups[].nodeSelector.matchExpressions[].key strategy.groups[].nodeSelector.matchExpressions[].values[]
 		strategy.groups[].nodeSelector.matchLabels.*`},
 	{ofSpecs, "UpgradePolicy", `gates[].name hookTurns[].gate hookTurns[].hooks[].cronJobName hookTurns[].hooks[].name`},
-	{ofSpecs, "UpgradeRecord", `approvedBy changedBy createdBy ignoreChecks[].by ignoreChecks[].id ignoreChecks[].comment
-		ignoreGates[].by ignoreGates[].name ignoreGates[].comment comment requestedBy`},
+	{ofSpecs, "UpgradeRecord", `spec.approvedBy spec.changedBy spec.createdBy spec.ignoreChecks[].by spec.ignoreChecks[].id spec.ignoreChecks[].comment
+		spec.ignoreGates[].by spec.ignoreGates[].name spec.ignoreGates[].comment spec.comment spec.requestedBy`},
 	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
 	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},

@@ -44,7 +44,7 @@ const everyPace = `settleSeconds: 0, minReadySeconds: 86400, drain: {timeoutSeco
 		{name: logs, podSelector: {}, behavior: Skip}, {name: rest, podSelector: ` + everySelector + `, behavior: Drain}]}`
 
 // everyStrategy is a strategy with every field.
-const everyStrategy = `{method: Reboot, maxUnavailable: 100%, maxFailures: 0, approval: Required, etcdSnapshot: Skip, ` + everyPace + `,
+const everyStrategy = `{method: Reboot, maxUnavailable: 100%, maxFailures: 0, approval: Required, etcdSnapshotPolicy: Skip, ` + everyPace + `,
 	groups: [{name: canary, nodeSelector: {}}, {name: db-2, nodeSelector: ` + everySelector + `, maxUnavailable: 2, approval: Required, ` + everyPace + `}]}`
 
 func TestValidValuesAreAccepted(t *testing.T) {
@@ -94,7 +94,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"NodeUpgrade", "{}"},
 		{"NodeUpgrade", "spec: {release: None}"},
 		{"NodeUpgrade", "spec: {upgrade: {name: u, uid: 1-2}, type: Reboot, release: Node}"},
-		{"NodeUpgrade", "spec: {upgrade: {name: u, uid: 1-2}, type: Minor, version: v1.35.0-rc.1, release: ControlPlane, kubeadm: Apply, method: Reboot, etcdSnapshot: true, expectedSeconds: 0, image: " + image + ", " + everyPace + "}"},
+		{"NodeUpgrade", "spec: {upgrade: {name: u, uid: 1-2}, type: Minor, version: v1.35.0-rc.1, release: ControlPlane, kubeadm: Apply, method: Reboot, etcdSnapshotPolicy: Required, expectedSeconds: 0, image: " + image + ", " + everyPace + "}"},
 		{"NodeUpgrade", `abandoned: {comment: the board is dead, time: "2026-11-22T01:00:00Z"}`},
 
 		{"UpgradeRecord", record("")},
@@ -160,5 +160,5 @@ func named(name, text string) string {
 
 // record returns a valid UpgradeRecord with more fields.
 func record(more string) string {
-	return `{upgrade: {name: u, uid: 1-2}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1` + more + "}"
+	return `{spec: {upgrade: {name: u, uid: 1-2}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1` + more + "}}"
 }

@@ -31,7 +31,7 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 		"nodeupgrade":                                      {"one node's order and progress", "abandoned"},
 		"nodeupgrade.status.step":                          {"A newer agent may have others"},
 		"nodeupgrade.status.steps":                         {"when it began", "startTime"},
-		"upgraderecord.nodes":                              {"in upgrade order"},
+		"upgraderecord.spec.nodes":                              {"in upgrade order"},
 		"nodeinventory":                                    {"when something in it changes", "failCgroupV1"},
 	} {
 		out, err := apitest.Kubectl(t, config, "explain", path).CombinedOutput()
@@ -169,7 +169,7 @@ func TestFieldSelectors(t *testing.T) {
 	for selector, want := range map[string]string{
 		"clusterupgrades spec.version=v1.34.4": "clusterupgrade.kubectl-upgrade.dev/patched\n", "clusterupgrades status.outcome=Failed": "",
 		"nodeupgrades status.step=Draining": "", "nodeupgrades spec.version!=v1.34.4": "nodeupgrade.kubectl-upgrade.dev/selected\n",
-		"upgraderecords outcome=Failed,version=v1.34.4": "",
+		"upgraderecords spec.outcome=Failed,spec.version=v1.34.4": "",
 	} {
 		kind, fields, _ := strings.Cut(selector, " ")
 		out, err := apitest.Kubectl(t, apitest.Start(t), "get", kind, "-o", "name", "--field-selector", fields).Output()

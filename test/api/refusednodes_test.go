@@ -25,7 +25,7 @@ func TestWrongNodeUpgradesAreRefused(t *testing.T) {
 		{"a version of garbage", `spec: {version: v1.34.4-../x}`, "spec.version", "must be a version of Kubernetes in full"},
 		{"an unknown kubeadm command", "spec: {kubeadm: Plan}", "spec.kubeadm", `"Apply", "Node"`},
 		{"an unknown method", "spec: {method: Reload}", "spec.method", `"Reboot", "SoftReboot", "Restart"`},
-		{"a snapshot as a word", "spec: {etcdSnapshot: Required}", "spec.etcdSnapshot", "boolean"},
+		{"an unknown policy for snapshots", "spec: {etcdSnapshotPolicy: Maybe}", "spec.etcdSnapshotPolicy", `"Required", "Skip"`},
 		{"an expectation of less than nothing", "spec: {expectedSeconds: -1}", "spec.expectedSeconds", "greater than or equal to 0"},
 		{"an expectation with a unit", "spec: {expectedSeconds: 5m}", "spec.expectedSeconds", "integer"},
 		{"an upgrade by its name alone", "spec: {upgrade: u}", "spec.upgrade", "must be of type object"},
@@ -55,17 +55,17 @@ func TestWrongNodeUpgradesAreRefused(t *testing.T) {
 
 func TestWrongRecordsAreRefused(t *testing.T) {
 	refuse(t, "UpgradeRecord", []refusal{
-		{"no upgrade", `{outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}`, "upgrade", "Required value"},
-		{"no outcome", `{upgrade: {name: u, uid: '1'}, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}`, "outcome", "Required value"},
-		{"an unknown outcome", `{upgrade: {name: u, uid: '1'}, outcome: Fine, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}`, "outcome", `"Succeeded", "Failed", "RolledBack", "Superseded"`},
-		{"no end", `{upgrade: {name: u, uid: '1'}, outcome: Failed, piece: 1, pieces: 1}`, "completionTime", "Required value"},
-		{"no piece", `{upgrade: {name: u, uid: '1'}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", pieces: 1}`, "piece", "Required value"},
-		{"piece 0", `{upgrade: {name: u, uid: '1'}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 0, pieces: 1}`, "piece", "greater than or equal to 1"},
-		{"a node without a name", record(", nodes: [{attempts: 1}]"), "nodes[0].name", "Required value"},
-		{"a sentence for a reason", record(", reason: it failed"), "reason", "should match"},
-		{"501 nodes", record(", nodes: [" + strings.Repeat("{name: a}, ", 501) + "]"), "nodes", "at most 500"},
-		{"65 steps", record(`, nodes: [{name: a, steps: [` + strings.Repeat(`{step: Idle, startTime: "2026-11-22T02:00:00.000000Z"}, `, 65) + "]}]"), "nodes[0].steps", "at most 64"},
-		{"a spec", record(", spec: {}"), `"spec"`, "unknown field"},
+		{"no upgrade", `{spec: {outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.upgrade", "Required value"},
+		{"no outcome", `{spec: {upgrade: {name: u, uid: '1'}, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.outcome", "Required value"},
+		{"an unknown outcome", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Fine, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.outcome", `"Succeeded", "Failed", "RolledBack", "Superseded"`},
+		{"no end", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, piece: 1, pieces: 1}}`, "spec.completionTime", "Required value"},
+		{"no piece", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", pieces: 1}}`, "spec.piece", "Required value"},
+		{"piece 0", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 0, pieces: 1}}`, "spec.piece", "greater than or equal to 1"},
+		{"a node without a name", record(", nodes: [{attempts: 1}]"), "spec.nodes[0].name", "Required value"},
+		{"a sentence for a reason", record(", reason: it failed"), "spec.reason", "should match"},
+		{"501 nodes", record(", nodes: [" + strings.Repeat("{name: a}, ", 501) + "]"), "spec.nodes", "at most 500"},
+		{"65 steps", record(`, nodes: [{name: a, steps: [` + strings.Repeat(`{step: Idle, startTime: "2026-11-22T02:00:00.000000Z"}, `, 65) + "]}]"), "spec.nodes[0].steps", "at most 64"},
+		{"no spec", "{}", "spec", "Required value"},
 	})
 }
 

@@ -82,7 +82,7 @@ func TestWrongStrategiesAreRefused(t *testing.T) {
 		strategy("a negative number of failures", "maxFailures: -1", "maxFailures", "greater than or equal to 0"),
 		strategy("a percentage of failures", "maxFailures: 10%", "maxFailures", "integer"),
 		strategy("an unknown approval", "approval: Maybe", "approval", `"NotRequired", "Required"`),
-		strategy("an unknown etcdSnapshot", "etcdSnapshot: Maybe", "etcdSnapshot", `"Required", "Skip"`),
+		strategy("an unknown policy for snapshots", "etcdSnapshotPolicy: Maybe", "etcdSnapshotPolicy", `"Required", "Skip"`),
 
 		strategy("a group without a name", "groups: [{nodeSelector: {}}]", "groups[0].name", "Required value"),
 		strategy("a group with an empty name", `groups: [{name: ""`+rest, "groups[0].name", "must be of lower-case letters"),

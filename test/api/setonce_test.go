@@ -101,19 +101,21 @@ func neverChanged(t *testing.T, text string) {
 		"nodes":   `[{"name":"a","attempts":2,"steps":[{"step":"Kubeadm","startTime":"2026-11-22T01:00:00.000000Z"}]}]`,
 	} {
 		changes := []string{value}
-		if _, there := stored.Object[field]; there {
+		if _, there := stored.Object["spec"].(map[string]any)[field]; there {
 			changes = append(changes, "null")
 		}
 		for _, change := range changes {
-			_, err := records.Patch(t.Context(), u.GetName(), types.MergePatchType, []byte(`{"`+field+`":`+change+`}`), metav1.PatchOptions{})
+			_, err := records.Patch(t.Context(), u.GetName(), types.MergePatchType, []byte(`{"spec":{"`+field+`":`+change+`}}`), metav1.PatchOptions{})
 			if err == nil {
 				t.Errorf("%s: %s is accepted", field, change)
 			}
 		}
 		applied := object(t, "UpgradeRecord", text)
-		if err := yaml.Unmarshal([]byte(`{"`+field+`":`+value+`}`), &applied.Object); err != nil {
+		var other any
+		if err := yaml.Unmarshal([]byte(value), &other); err != nil {
 			t.Fatal(err)
 		}
+		applied.Object["spec"].(map[string]any)[field] = other
 		_, err := records.Apply(t.Context(), u.GetName(), applied, metav1.ApplyOptions{FieldManager: "coordinator", Force: true})
 		check(t, "applying "+field, err, "", "a record is never changed")
 	}

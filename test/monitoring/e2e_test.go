@@ -199,10 +199,12 @@ func (w *world) createObjects() {
 	ended := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	record := &v1alpha1.UpgradeRecord{
 		ObjectMeta: metav1.ObjectMeta{Name: "past", Labels: map[string]string{v1alpha1.UpgradeUIDLabel: "u0"}},
-		UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: v1alpha1.UpgradeReference{Name: "past", UID: "u0"}, Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: ended,
+		Spec: v1alpha1.UpgradeRecordSpec{
+			UpgradeSummary: v1alpha1.UpgradeSummary{
+				Upgrade: v1alpha1.UpgradeReference{Name: "past", UID: "u0"}, Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: ended,
+			},
+			Piece: 1, Pieces: 1,
 		},
-		Piece: 1, Pieces: 1,
 	}
 	_, err = w.ours.UpgradeRecords.Create(w.Context(), record, metav1.CreateOptions{})
 	w.must(err)

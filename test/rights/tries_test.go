@@ -147,8 +147,8 @@ var groups = []group{
 	}},
 	{"Records and inventories", []try{
 		read("read the records", ours+"/upgraderecords"),
-		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1`)),
-		{what: "change a record", do: http.MethodPatch, at: ours + "/upgraderecords/patch-1", with: `{"outcome":"Failed"}`, never: true},
+		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"spec":{"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1}`)),
+		{what: "change a record", do: http.MethodPatch, at: ours + "/upgraderecords/patch-1", with: `{"spec":{"outcome":"Failed"}}`, never: true},
 		remove("delete a record", ours+"/upgraderecords/patch-1"),
 		read("read the inventories", ours+"/nodeinventories"),
 		named("write the inventory of its own node", inventoryOf("worker-1")),

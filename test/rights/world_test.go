@@ -145,11 +145,12 @@ spec: {maintenanceWindows: [{name: night, startTime: "2026-01-01T00:00:00Z", end
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: UpgradeRecord
 metadata: {name: patch-1}
-upgrade: {name: before, uid: u}
-outcome: Succeeded
-completionTime: "2026-01-01T00:00:00Z"
-piece: 1
-pieces: 1
+spec:
+  upgrade: {name: before, uid: u}
+  outcome: Succeeded
+  completionTime: "2026-01-01T00:00:00Z"
+  piece: 1
+  pieces: 1
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: NodeUpgrade

@@ -18,7 +18,7 @@ var bugs = []bug{
 		{"pkg/node/agent/orders.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, seen.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, seen.Upgrade.Name) ||"},
 	}},
 	{"a snapshot of etcd is believed from a worker", []edit{
-		{"pkg/cluster/plan/controlplane.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
+		{"pkg/cluster/plan/controlplane.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || n.lacksLabel() || n.spec.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotRequired ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
 	}},
 	{"a mark takes a slot out of turn", []edit{
 		{"pkg/rules/slot.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},

@@ -52,10 +52,10 @@ func (w *world) strategy(version string) tree {
 	strategy := tree{
 		"maxUnavailable": float64(w.budgets[len(w.budgets)-1].of), "maxFailures": float64(s.MaxFailures),
 		"settleSeconds": float64(s.Settle), "minReadySeconds": float64(s.MinReady), "guardSeconds": float64(s.Guard),
-		"drain": tree{"timeoutSeconds": float64(s.Drain)}, "etcdSnapshot": "Skip",
+		"drain": tree{"timeoutSeconds": float64(s.Drain)}, "etcdSnapshotPolicy": "Skip",
 	}
 	if s.Snapshot {
-		strategy["etcdSnapshot"] = "Required"
+		strategy["etcdSnapshotPolicy"] = "Required"
 	}
 	switch {
 	case version == "":

@@ -153,8 +153,8 @@ func newUpgrade(requested time.Time) v1alpha1.ClusterUpgrade {
 
 // earlier returns the record of an upgrade before, from which the planner has its durations.
 func earlier(ended time.Time, nodes []*node) v1alpha1.UpgradeRecord {
-	r := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: Before + "-0a1b2c3d-1"}, Piece: 1, Pieces: 1}
-	r.UpgradeSummary = v1alpha1.UpgradeSummary{
+	r := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: Before + "-0a1b2c3d-1"}, Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
+	r.Spec.UpgradeSummary = v1alpha1.UpgradeSummary{
 		Upgrade: v1alpha1.UpgradeReference{Name: Before, UID: "0a1b2c3d-0000-4000-8000-000000000000"}, Type: v1alpha1.TypePatch,
 		FromVersion: "v1.34.7", Version: Before, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: metav1.Time{Time: ended},
 	}
@@ -163,7 +163,7 @@ func earlier(ended time.Time, nodes []*node) v1alpha1.UpgradeRecord {
 		if n.pool == plan.ControlPlaneGroup {
 			one.ComponentsSeconds = int32(120 + 5*i) //nolint:gosec // small
 		}
-		r.Nodes = append(r.Nodes, one)
+		r.Spec.Nodes = append(r.Spec.Nodes, one)
 	}
 	return r
 }

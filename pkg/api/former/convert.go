@@ -65,7 +65,7 @@ func Applied(annotations map[string]string) []Change {
 // ConvertSnapshot changes the objects of a saved snapshot, which say no kind.
 func ConvertSnapshot(snapshot map[string]any) {
 	for list, kind := range map[string]string{
-		"schedules": "MaintenanceSchedule", "upgrades": "ClusterUpgrade", "nodeUpgrades": "NodeUpgrade", "records": "UpgradeRecord",
+		"schedules": "MaintenanceSchedule", "upgrades": "ClusterUpgrade", "nodeUpgrades": "NodeUpgrade",
 	} {
 		each(snapshot, nil, []string{list, "[]"}, func(object map[string]any, _ []any) { convert(kind, object) })
 	}
@@ -116,8 +116,8 @@ func (f field) convert(parent map[string]any) (c Change, changed bool) {
 		return Change{}, false
 	case f.byName && isText:
 		c.Value, c.ByName = map[string]any{"name": text}, true
-	case f.values[text] != "":
-		c.Value = f.values[text]
+	case f.values[fmt.Sprint(value)] != "":
+		c.Value = f.values[fmt.Sprint(value)]
 	case f.was == f.now:
 		return Change{}, false
 	}

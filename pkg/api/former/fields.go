@@ -19,11 +19,12 @@ var onFailure = map[string]string{"OnFailure": "NodeFailed"}
 // ignoreGates stands for a list of the gates that a group asks: the others are those of the policy.
 const ignoreGates = "write ignoreGates, the gates that the group does not wait for"
 
-// fields are those of former versions, each once. Changes of a kind are made in this order.
+// fields are those of former versions, each once, but those of records: v1alpha1 reads them as they were stored. Changes of a kind are made in this order.
 var fields = []field{
 	{kind: "MaintenanceSchedule", at: "spec.maintenanceExclusions[]", was: "reason", now: "comment"},
 	{kind: "MaintenanceSchedule", at: "spec.maintenanceExclusions[]", was: "upgrades", now: "upgradeTypes"},
 
+	{kind: "UpgradePolicy", at: "spec.strategy", was: "etcdSnapshot", now: "etcdSnapshotPolicy"},
 	{kind: "UpgradePolicy", at: "spec.strategy.groups[]", was: "gates", byHand: ignoreGates},
 	{kind: "UpgradePolicy", at: "spec.blockedVersions[]", was: "reason", now: "comment"},
 	{kind: "UpgradePolicy", at: "spec.gates[].cluster", was: "kubeconfigSecret", now: "kubeconfigSecretRef", byName: true},
@@ -40,16 +41,15 @@ var fields = []field{
 	{kind: "UpgradePolicy", at: "status.hookTurns[].hooks[]", was: "when", now: "when", values: onFailure},
 
 	{kind: "ClusterUpgrade", at: "spec", was: "reason", now: "comment"},
+	{kind: "ClusterUpgrade", at: "spec.strategy", was: "etcdSnapshot", now: "etcdSnapshotPolicy"},
+	{kind: "ClusterUpgrade", at: "status.strategy", was: "etcdSnapshot", now: "etcdSnapshotPolicy"},
 	{kind: "ClusterUpgrade", at: "spec.strategy.groups[]", was: "gates", byHand: ignoreGates},
 	{kind: "ClusterUpgrade", at: "status.strategy.groups[]", was: "gates", byHand: ignoreGates},
 	{kind: "ClusterUpgrade", at: "spec.ignoreChecks[]", was: "reason", now: "comment", absent: "none was given"},
 	{kind: "ClusterUpgrade", at: "spec.ignoreGates[]", was: "reason", now: "comment"},
 	{kind: "ClusterUpgrade", at: "spec", was: "retryOf", now: "retryOf", byName: true},
 
+	{kind: "NodeUpgrade", at: "spec", was: "etcdSnapshot", now: "etcdSnapshotPolicy", values: map[string]string{"true": "Required"}},
 	{kind: "NodeUpgrade", at: "abandoned", was: "reason", now: "comment"},
 	{kind: "NodeUpgrade", at: "status.reboot", was: "reason", now: "message"},
-
-	{kind: "UpgradeRecord", at: "", was: "requestReason", now: "comment"},
-	{kind: "UpgradeRecord", at: "ignoreChecks[]", was: "reason", now: "comment", absent: "none was given"},
-	{kind: "UpgradeRecord", at: "ignoreGates[]", was: "reason", now: "comment"},
 }

@@ -29,7 +29,7 @@ func DefaultStrategy() Strategy {
 				EmptyDirPods:           PodsEvict,
 			},
 		},
-		EtcdSnapshot: EtcdSnapshotRequired,
+		EtcdSnapshotPolicy: EtcdSnapshotRequired,
 	}
 }
 
@@ -43,7 +43,7 @@ func (s Strategy) Or(other Strategy) Strategy {
 		s.Groups = other.Groups
 	}
 	s.Pace = s.Pace.Or(other.Pace)
-	s.EtcdSnapshot = cmp.Or(s.EtcdSnapshot, other.EtcdSnapshot)
+	s.EtcdSnapshotPolicy = cmp.Or(s.EtcdSnapshotPolicy, other.EtcdSnapshotPolicy)
 	return s
 }
 

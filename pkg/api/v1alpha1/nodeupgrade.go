@@ -124,9 +124,9 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Kubeadm KubeadmCommand `json:"kubeadm,omitempty"`
 
-	// EtcdSnapshot requires the node to take a snapshot of etcd before kubeadm runs.
+	// EtcdSnapshotPolicy is Required if this node takes a snapshot of etcd before kubeadm runs.
 	// +optional
-	EtcdSnapshot bool `json:"etcdSnapshot,omitempty"`
+	EtcdSnapshotPolicy EtcdSnapshotPolicy `json:"etcdSnapshotPolicy,omitempty"`
 
 	// HoldAfter has the node put on hold when it is back in service, before it is uncordoned: it
 	// was taken back alone.

@@ -61,10 +61,10 @@ type Strategy struct {
 
 	Pace `json:",inline"`
 
-	// EtcdSnapshot is Required, to take and verify a snapshot of etcd before kubeadm
+	// EtcdSnapshotPolicy is Required, to take and verify a snapshot of etcd before kubeadm
 	// runs, or Skip. Default: Required.
 	// +optional
-	EtcdSnapshot EtcdSnapshotMode `json:"etcdSnapshot,omitempty"`
+	EtcdSnapshotPolicy EtcdSnapshotPolicy `json:"etcdSnapshotPolicy,omitempty"`
 }
 
 // Pace is how fast nodes are upgraded. A group may have its own.
@@ -96,14 +96,14 @@ type Pace struct {
 	Drain Drain `json:"drain,omitzero"`
 }
 
-// EtcdSnapshotMode says whether a snapshot of etcd is taken before kubeadm runs.
+// EtcdSnapshotPolicy says whether a snapshot of etcd is taken before kubeadm runs.
 // +kubebuilder:validation:Enum=Required;Skip
-type EtcdSnapshotMode string
+type EtcdSnapshotPolicy string
 
 // Whether a snapshot of etcd is taken before kubeadm runs.
 const (
-	EtcdSnapshotRequired EtcdSnapshotMode = "Required"
-	EtcdSnapshotSkip     EtcdSnapshotMode = "Skip"
+	EtcdSnapshotRequired EtcdSnapshotPolicy = "Required"
+	EtcdSnapshotSkip     EtcdSnapshotPolicy = "Skip"
 )
 
 // Approval says whether a person has to approve something.

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // UpgradeRecord is the result of an ended upgrade, node by node. It is written once and
 // never changed. A large cluster's record has several pieces, each an object of its own
@@ -8,24 +12,32 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // UpgradePolicy's historyLimit.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:resource:scope=Cluster,shortName=kurec,categories=kubeupgrade
-// +kubebuilder:selectablefield:JSONPath=`.version`
-// +kubebuilder:selectablefield:JSONPath=`.outcome`
-// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.outcome == oldSelf.outcome && self.completionTime == oldSelf.completionTime && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && (has(self.type) ? has(oldSelf.type) && self.type == oldSelf.type : !has(oldSelf.type)) && (has(self.fromVersion) ? has(oldSelf.fromVersion) && self.fromVersion == oldSelf.fromVersion : !has(oldSelf.fromVersion)) && (has(self.version) ? has(oldSelf.version) && self.version == oldSelf.version : !has(oldSelf.version)) && (has(self.reason) ? has(oldSelf.reason) && self.reason == oldSelf.reason : !has(oldSelf.reason)) && (has(self.message) ? has(oldSelf.message) && self.message == oldSelf.message : !has(oldSelf.message)) && (has(self.comment) ? has(oldSelf.comment) && self.comment == oldSelf.comment : !has(oldSelf.comment)) && (has(self.createdBy) ? has(oldSelf.createdBy) && self.createdBy == oldSelf.createdBy : !has(oldSelf.createdBy)) && (has(self.requestedBy) ? has(oldSelf.requestedBy) && self.requestedBy == oldSelf.requestedBy : !has(oldSelf.requestedBy)) && (has(self.changedBy) ? has(oldSelf.changedBy) && self.changedBy == oldSelf.changedBy : !has(oldSelf.changedBy)) && (has(self.approvedBy) ? has(oldSelf.approvedBy) && self.approvedBy == oldSelf.approvedBy : !has(oldSelf.approvedBy)) && (has(self.triggerTime) ? has(oldSelf.triggerTime) && self.triggerTime == oldSelf.triggerTime : !has(oldSelf.triggerTime)) && (has(self.counts) ? has(oldSelf.counts) && self.counts == oldSelf.counts : !has(oldSelf.counts)) && (has(self.ignoreChecks) ? has(oldSelf.ignoreChecks) && self.ignoreChecks == oldSelf.ignoreChecks : !has(oldSelf.ignoreChecks)) && (has(self.ignoreGates) ? has(oldSelf.ignoreGates) && self.ignoreGates == oldSelf.ignoreGates : !has(oldSelf.ignoreGates)) && (has(self.etcdSnapshot) ? has(oldSelf.etcdSnapshot) && self.etcdSnapshot == oldSelf.etcdSnapshot : !has(oldSelf.etcdSnapshot)) && (has(self.digests) ? has(oldSelf.digests) && self.digests == oldSelf.digests : !has(oldSelf.digests)) && (has(self.nodes) ? has(oldSelf.nodes) && self.nodes == oldSelf.nodes : !has(oldSelf.nodes))",message="a record is never changed"
-// +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.upgrade.name`
-// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.type`
-// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.fromVersion`
-// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.version`
-// +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.outcome`
+// +kubebuilder:selectablefield:JSONPath=`.spec.version`
+// +kubebuilder:selectablefield:JSONPath=`.spec.outcome`
+// +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.spec.upgrade.name`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.fromVersion`
+// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.spec.outcome`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Completed",type=date,priority=1,JSONPath=`.completionTime`
-// +kubebuilder:printcolumn:name="Piece",type=integer,priority=1,JSONPath=`.piece`
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.message`
+// +kubebuilder:printcolumn:name="Completed",type=date,priority=1,JSONPath=`.spec.completionTime`
+// +kubebuilder:printcolumn:name="Piece",type=integer,priority=1,JSONPath=`.spec.piece`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.spec.message`
 type UpgradeRecord struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is the result. It is never changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a record is never changed"
+	// +required
+	Spec UpgradeRecordSpec `json:"spec"`
+}
+
+// UpgradeRecordSpec is the result of an upgrade.
+type UpgradeRecordSpec struct {
 	UpgradeSummary `json:",inline"`
 
 	// Piece is the number of this piece, from 1.
@@ -42,6 +54,36 @@ type UpgradeRecord struct {
 	// +listType=atomic
 	// +optional
 	Nodes []NodeRecord `json:"nodes,omitempty"`
+}
+
+// UnmarshalJSON also reads a record as the first versions stored it, with the fields of its spec at
+// the top, for which the definition keeps unknown fields.
+func (r *UpgradeRecord) UnmarshalJSON(data []byte) error {
+	type record UpgradeRecord // without this method
+	if err := json.Unmarshal(data, (*record)(r)); err != nil || r.Spec.Upgrade.UID != "" {
+		return err
+	}
+	var top map[string]any
+	if err := json.Unmarshal(data, &top); err != nil {
+		return err
+	}
+	comment := func(object any, was string) {
+		if one, ok := object.(map[string]any); ok && one[was] != nil {
+			one["comment"] = one[was]
+		}
+	}
+	comment(top, "requestReason")
+	for _, list := range []string{"ignoreChecks", "ignoreGates"} {
+		ignored, _ := top[list].([]any)
+		for _, one := range ignored {
+			comment(one, "reason")
+		}
+	}
+	text, err := json.Marshal(top)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &r.Spec)
 }
 
 // UpgradeSummary is the result of a whole upgrade.

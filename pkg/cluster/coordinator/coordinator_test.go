@@ -49,7 +49,7 @@ func TestAutomaticPatch(t *testing.T) {
 	c.awaitEvents("v1.34.4", "Created", "Triggered", "Finished")
 	records, err := c.ours.UpgradeRecords.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(done.UID)})
 	c.must(err)
-	if len(records.Items) != 1 || len(records.Items[0].Nodes) != 4 || records.Items[0].Outcome != v1alpha1.OutcomeSucceeded {
+	if len(records.Items) != 1 || len(records.Items[0].Spec.Nodes) != 4 || records.Items[0].Spec.Outcome != v1alpha1.OutcomeSucceeded {
 		t.Errorf("got the record %+v, want one piece with 4 nodes", records.Items)
 	}
 

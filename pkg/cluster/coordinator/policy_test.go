@@ -193,16 +193,16 @@ func TestKeyringWithoutKeyOffersNothing(t *testing.T) {
 // TestPolicySaysUntilWhenAPatchWaits checks the condition AutomaticHeld while minIntervalSeconds holds.
 func TestPolicySaysUntilWhenAPatchWaits(t *testing.T) {
 	c := newCluster(t, "cp1")
-	record := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.3-1"}, Piece: 1, Pieces: 1}
-	record.Upgrade, record.Outcome = v1alpha1.UpgradeReference{Name: "v1.34.3", UID: "uid"}, v1alpha1.OutcomeSucceeded
-	record.CreatedBy, record.Version, record.CompletionTime = v1alpha1.CreatedByCoordinator, "v1.34.3", metav1.Now()
+	record := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.3-1"}, Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
+	record.Spec.Upgrade, record.Spec.Outcome = v1alpha1.UpgradeReference{Name: "v1.34.3", UID: "uid"}, v1alpha1.OutcomeSucceeded
+	record.Spec.CreatedBy, record.Spec.Version, record.Spec.CompletionTime = v1alpha1.CreatedByCoordinator, "v1.34.3", metav1.Now()
 	_, err := c.ours.UpgradeRecords.Create(t.Context(), &record, metav1.CreateOptions{})
 	c.must(err)
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Automatic[0].MinIntervalSeconds = ptr.To[int32](86400) })
 	c.index.offer("v1.34.4")
 	c.startCoordinator("one")
 	c.eventually(c.policyHasCondition(v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, v1alpha1.ReasonAutomaticInterval))
-	until := clusterstate.FormatTime(record.CompletionTime.Add(24 * time.Hour))
+	until := clusterstate.FormatTime(record.Spec.CompletionTime.Add(24 * time.Hour))
 	if got, want := c.policyCondition(v1alpha1.ConditionAutomaticHeld).Message, "the next automatic Patch may start "+until+": v1.34.3 ended "; !strings.HasPrefix(got, want) {
 		t.Errorf("the message is %q, want %q", got, want)
 	}

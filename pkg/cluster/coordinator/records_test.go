@@ -40,7 +40,7 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 		return stored.Status.Outcome, err
 	}
 	wrong := recordOf("ends", string(u.UID), now.Time)
-	wrong.Piece = 0
+	wrong.Spec.Piece = 0
 	if outcome, err := end(wrong); !apierrors.IsInvalid(err) || outcome != "" {
 		t.Errorf("without its record the upgrade has outcome %q (%v), want none and an error", outcome, err)
 	}
@@ -48,15 +48,15 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 	if _, err := c.createRecords(t.Context(), []v1alpha1.UpgradeRecord{right}); err != nil {
 		t.Fatal(err)
 	}
-	right.Nodes = []v1alpha1.NodeRecord{{Name: "other"}}
+	right.Spec.Nodes = []v1alpha1.NodeRecord{{Name: "other"}}
 	if outcome, err := end(right); err != nil || outcome != v1alpha1.OutcomeSucceeded {
 		t.Errorf("with its record the upgrade has outcome %q (%v), want Succeeded", outcome, err)
 	}
 	stored, err := c.ours.UpgradeRecords.Get(t.Context(), right.Name, metav1.GetOptions{})
-	if err != nil || len(stored.Nodes) > 0 {
+	if err != nil || len(stored.Spec.Nodes) > 0 {
 		t.Errorf("the record is %+v, %v", stored, err)
 	}
-	_, err = c.ours.UpgradeRecords.Patch(t.Context(), right.Name, types.MergePatchType, []byte(`{"outcome":"Failed"}`), metav1.PatchOptions{})
+	_, err = c.ours.UpgradeRecords.Patch(t.Context(), right.Name, types.MergePatchType, []byte(`{"spec":{"outcome":"Failed"}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "a record is never changed") {
 		t.Errorf("changing a record: got error %v, want it refused", err)
 	}
@@ -84,7 +84,7 @@ func TestPrune(t *testing.T) {
 			u.Status.Outcome, u.Status.CompletionTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: completed}
 			for piece := range int32(2) {
 				r := recordOf(name, string(u.UID), completed)
-				r.Name, r.Piece, r.Pieces = fmt.Sprintf("%s-%d", name, piece+1), piece+1, 2
+				r.Name, r.Spec.Piece, r.Spec.Pieces = fmt.Sprintf("%s-%d", name, piece+1), piece+1, 2
 				made, err := c.ours.UpgradeRecords.Create(t.Context(), &r, metav1.CreateOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -118,9 +118,9 @@ func TestPrune(t *testing.T) {
 }
 
 func recordOf(upgrade, uid string, completed time.Time) v1alpha1.UpgradeRecord {
-	r := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: upgrade + "-1"}, Piece: 1, Pieces: 1}
-	r.Upgrade, r.Outcome = v1alpha1.UpgradeReference{Name: upgrade, UID: uid}, v1alpha1.OutcomeSucceeded
-	r.CompletionTime = metav1.NewTime(completed)
+	r := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: upgrade + "-1"}, Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
+	r.Spec.Upgrade, r.Spec.Outcome = v1alpha1.UpgradeReference{Name: upgrade, UID: uid}, v1alpha1.OutcomeSucceeded
+	r.Spec.CompletionTime = metav1.NewTime(completed)
 	return r
 }
 

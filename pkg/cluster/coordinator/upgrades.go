@@ -183,7 +183,7 @@ func (e *ended) kind() string {
 	switch {
 	case !e.triggered:
 		return "never triggered"
-	case len(e.records) > 0 && e.records[0].Type == v1alpha1.TypeRollback:
+	case len(e.records) > 0 && e.records[0].Spec.Type == v1alpha1.TypeRollback:
 		return "Rollback"
 	}
 	return ""
@@ -232,8 +232,8 @@ func endedUpgrades(s clusterstate.Snapshot) map[string]*ended {
 		return history[uid]
 	}
 	for _, r := range s.Records {
-		one := of(r.Upgrade.UID, r.CompletionTime)
-		one.records, one.triggered = append(one.records, r), r.TriggerTime != nil
+		one := of(r.Spec.Upgrade.UID, r.Spec.CompletionTime)
+		one.records, one.triggered = append(one.records, r), r.Spec.TriggerTime != nil
 	}
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
@@ -271,7 +271,7 @@ func (c *Coordinator) createRecords(ctx context.Context, records []v1alpha1.Upgr
 	for i := range records {
 		_, err := c.ours.UpgradeRecords.Create(ctx, &records[i], metav1.CreateOptions{FieldManager: manager})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			lacking[records[i].Upgrade.UID] = true
+			lacking[records[i].Spec.Upgrade.UID] = true
 			problems = append(problems, fmt.Errorf("creating UpgradeRecord %s: %w", records[i].Name, err))
 		}
 	}

@@ -92,9 +92,9 @@ func (s *scrape) completions() {
 	last := map[kind]time.Time{}
 	for i := range s.Snapshot.Records {
 		r := &s.Snapshot.Records[i]
-		k := kind{string(r.Type), string(r.Outcome)}
-		if r.CompletionTime.After(last[k]) {
-			last[k] = r.CompletionTime.Time
+		k := kind{string(r.Spec.Type), string(r.Spec.Outcome)}
+		if r.Spec.CompletionTime.After(last[k]) {
+			last[k] = r.Spec.CompletionTime.Time
 		}
 	}
 	for k, at := range last {

@@ -293,7 +293,7 @@ func (s *script) answer(name string, state v1alpha1.GateState, message string) {
 
 func (s *script) printSnapshots(out *strings.Builder) {
 	for _, n := range plan.Decide(s.Snapshot, s.now).Nodes {
-		if n.Spec.EtcdSnapshot {
+		if n.Spec.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotRequired {
 			fmt.Fprintf(out, "%s is asked\n", n.Name)
 		}
 	}
@@ -485,7 +485,7 @@ func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 		u.Spec.Suspend = text != "false"
 	}
 	if text, ok := option["snapshot"]; ok {
-		u.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotMode(text)
+		u.Spec.Strategy.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotPolicy(text)
 	}
 	if id, ok := option["check"]; ok {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, v1alpha1.IgnoredCheck{ID: id})

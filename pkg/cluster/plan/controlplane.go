@@ -167,7 +167,7 @@ func (c *cluster) findEtcdSnapshot() (taken *v1alpha1.EtcdSnapshot, enough bool)
 	if taken == nil && late {
 		taken = c.firstEtcdSnapshot(func(n *node) bool { return n.abandoned != nil })
 	}
-	return taken, taken != nil || c.target.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
+	return taken, taken != nil || c.target.strategy.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotSkip
 }
 
 // firstEtcdSnapshot returns the oldest snapshot that one of those nodes took for the
@@ -176,7 +176,7 @@ func (c *cluster) firstEtcdSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot 
 	var first *v1alpha1.EtcdSnapshot
 	for _, n := range c.controlPlanes() {
 		s := n.status.EtcdSnapshot
-		if s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot || !c.specIsForTarget(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
+		if s == nil || n.lacksLabel() || n.spec.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotRequired || !c.specIsForTarget(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
 			continue
 		}
 		if first == nil || s.CreationTime.Before(&first.CreationTime) {

@@ -171,7 +171,7 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 func (r *reading) alreadyRequested(v version.Version) bool {
 	return slices.ContainsFunc(r.snapshot.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
 		return u.Name == v.Name() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
-	}) || slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
+	}) || slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Spec.Upgrade.Name == v.Name() })
 }
 
 // oldEnough returns when the source will have offered each image of v for minAge, according to
@@ -318,7 +318,7 @@ func (r *reading) lastAutomatic(kind v1alpha1.UpgradeType) (name string, ended t
 	}
 	for i := range r.snapshot.Records {
 		record := &r.snapshot.Records[i]
-		note(record.Upgrade.Name, record.CreatedBy, record.Version, record.Outcome, &record.CompletionTime)
+		note(record.Spec.Upgrade.Name, record.Spec.CreatedBy, record.Spec.Version, record.Spec.Outcome, &record.Spec.CompletionTime)
 	}
 	return name, ended
 }

@@ -38,9 +38,9 @@ func TestUpgradeIsCreatedAgain(t *testing.T) {
 		again := first
 		again.Name, again.UID, again.CreationTimestamp = "again", c.uid("again"), metav1.NewTime(c.now)
 		c.Upgrades = append(c.Upgrades, again)
-		wants := again.Spec.Strategy.EtcdSnapshot != "Skip" && c.needsKubeadm(false)
+		wants := again.Spec.Strategy.EtcdSnapshotPolicy != "Skip" && c.needsKubeadm(false)
 		// A node that works for the first upgrade may still finish.
-		maybe := again.Spec.Strategy.EtcdSnapshot != "Skip" && c.needsKubeadm(true)
+		maybe := again.Spec.Strategy.EtcdSnapshotPolicy != "Skip" && c.needsKubeadm(true)
 		for range 40 + 16*len(c.Nodes) {
 			p := c.step()
 			for _, n := range p.Nodes {

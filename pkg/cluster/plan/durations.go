@@ -245,20 +245,20 @@ func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []clusterstate.Node
 func lastSucceeded(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
 	var all []*v1alpha1.UpgradeRecord
 	for i := range records {
-		if records[i].Outcome == v1alpha1.OutcomeSucceeded {
+		if records[i].Spec.Outcome == v1alpha1.OutcomeSucceeded {
 			all = append(all, &records[i])
 		}
 	}
 	slices.SortFunc(all, func(a, b *v1alpha1.UpgradeRecord) int {
 		return cmp.Or(
-			b.CompletionTime.Compare(a.CompletionTime.Time),
-			cmp.Compare(a.Upgrade.UID, b.Upgrade.UID),
-			cmp.Compare(a.Piece, b.Piece),
+			b.Spec.CompletionTime.Compare(a.Spec.CompletionTime.Time),
+			cmp.Compare(a.Spec.Upgrade.UID, b.Spec.Upgrade.UID),
+			cmp.Compare(a.Spec.Piece, b.Spec.Piece),
 		)
 	})
 	var upgrades [][]*v1alpha1.UpgradeRecord
 	for i, record := range all {
-		if i == 0 || record.Upgrade.UID != all[i-1].Upgrade.UID {
+		if i == 0 || record.Spec.Upgrade.UID != all[i-1].Spec.Upgrade.UID {
 			upgrades = append(upgrades, nil)
 		}
 		last := len(upgrades) - 1
@@ -278,11 +278,11 @@ type recorded struct {
 func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) (all [parts][]recorded) {
 	read := 0
 	for _, piece := range pieces {
-		for i := range piece.Nodes {
+		for i := range piece.Spec.Nodes {
 			if read++; read > maxSamples {
 				return all
 			}
-			r := &piece.Nodes[i]
+			r := &piece.Spec.Nodes[i]
 			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart, softReboot} {
 				if took := *p.durationField(r); took > 0 && (p != components || isControlPlane[r.Name]) {
 					all[p] = append(all[p], recorded{r.Name, time.Duration(took) * time.Second})

@@ -153,7 +153,7 @@ func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
 	}
 	for i := range r.snapshot.Records {
 		record := &r.snapshot.Records[i]
-		note(record.Upgrade.Name, record.Version, record.Outcome, &record.CompletionTime)
+		note(record.Spec.Upgrade.Name, record.Spec.Version, record.Spec.Outcome, &record.Spec.CompletionTime)
 	}
 	return name, outcome
 }
@@ -188,7 +188,7 @@ func (r *reading) upgradeOfControlPlanes(q queue, wake *wakeTime) *v1alpha1.Clus
 // isNamed reports whether there is an upgrade of that name, or the record of one.
 func (r *reading) isNamed(name string) bool {
 	return upgradeNamed(r.snapshot.Upgrades, name) != nil ||
-		slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
+		slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Spec.Upgrade.Name == name })
 }
 
 // NewerPatch returns the newest patch of the kubelet's minor that the source offers, and when the

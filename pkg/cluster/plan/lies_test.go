@@ -320,13 +320,13 @@ func TestOneNodeMakesNoOtherSeemFaster(t *testing.T) {
 		s := clusterstate.Snapshot{Nodes: []clusterstate.Node{{Name: "cp1", ControlPlane: true}, {Name: "w1"}, {Name: "w2"}}}
 		for i := range 5 {
 			end := metav1.NewTime(time.Date(2026, 11, i+1, 0, 0, 0, 0, time.UTC))
-			record := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: *reference(fmt.Sprint(i)), Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: end}}
+			record := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: *reference(fmt.Sprint(i)), Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: end}}}
 			for _, name := range names {
 				one := v1alpha1.NodeRecord{Name: name, RebootSeconds: 1200, ComponentsSeconds: 600}
 				if name == "w2" {
 					one = v1alpha1.NodeRecord{Name: name, RebootSeconds: 1, ComponentsSeconds: 1, RestartSeconds: 1, SoftRebootSeconds: 1}
 				}
-				record.Nodes = append(record.Nodes, one)
+				record.Spec.Nodes = append(record.Spec.Nodes, one)
 			}
 			s.Records = append(s.Records, record)
 		}

@@ -311,8 +311,10 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Pace:    s.cluster.groups[n.group].pace,
 		Kubeadm: v.kubeadm,
 
-		EtcdSnapshot: n == s.snapshotNode,
-		HoldAfter:    s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
+		HoldAfter: s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
+	}
+	if n == s.snapshotNode {
+		spec.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotRequired
 	}
 	if v.release.Granted() {
 		spec.Slot = v.slot

@@ -27,7 +27,7 @@ func TestPredictionMatchesRollout(t *testing.T) {
 		c.finishUpgrade(t, "u")
 		// A duration needs three samples, and each node's own report counts once.
 		c.dropSteps = rapid.Bool().Draw(t, "agents forget")
-		record := &c.Records[0].Nodes
+		record := &c.Records[0].Spec.Nodes
 		*record = slices.Repeat(*record, 3)
 
 		next := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "next", UID: c.uid("next"), CreationTimestamp: metav1.NewTime(c.now)}}
@@ -137,7 +137,7 @@ func TestPredictedEndIncludesAllWork(t *testing.T) {
 				}
 			}
 			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}
-			u.Spec.Version, u.Spec.IgnoreWindows, u.Spec.Strategy.EtcdSnapshot = aim, true, v1alpha1.EtcdSnapshotSkip
+			u.Spec.Version, u.Spec.IgnoreWindows, u.Spec.Strategy.EtcdSnapshotPolicy = aim, true, v1alpha1.EtcdSnapshotSkip
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 			s.Preflight.Key = plan.Decide(s, now).PreflightKey
 			p := plan.Predict(s, now)

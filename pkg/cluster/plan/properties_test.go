@@ -97,7 +97,7 @@ func newChaos(t *rapid.T) *chaos {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: c.uid("u"), CreationTimestamp: metav1.NewTime(c.now)}}
 	u.Spec.Version, u.Spec.Strategy.Method = c.to, method
 	if rapid.Bool().Draw(t, "without snapshot") {
-		u.Spec.Strategy.EtcdSnapshot = "Skip"
+		u.Spec.Strategy.EtcdSnapshotPolicy = "Skip"
 	}
 	u.Spec.Strategy.MaxUnavailable = &intstr.IntOrString{IntVal: int32(c.budget)}
 	one := intstr.FromInt32(1)
@@ -301,7 +301,7 @@ func (c *chaos) checkPlan(t *rapid.T, p plan.Plan) {
 // plane has its container images.
 func (c *chaos) checkOrder(t *rapid.T) {
 	skip := !slices.ContainsFunc(c.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { // late control planes get one of their own
-		return u.Spec.Strategy.EtcdSnapshot != "Skip"
+		return u.Spec.Strategy.EtcdSnapshotPolicy != "Skip"
 	})
 	if c.snapshots > 1+c.abandonments || skip && c.snapshots > 0 {
 		t.Fatalf("%d snapshots of etcd were taken, required %t", c.snapshots, !skip)

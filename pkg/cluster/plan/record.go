@@ -53,7 +53,7 @@ func (c *cluster) records(t *target, u *v1alpha1.ClusterUpgrade, verdicts []verd
 	records := make([]v1alpha1.UpgradeRecord, len(pieces))
 	for i, nodes := range pieces {
 		records[i] = piece(u, i+1, len(pieces))
-		records[i].Nodes = nodes
+		records[i].Spec.Nodes = nodes
 	}
 	return records
 }
@@ -92,18 +92,20 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: recordName(u, number), Labels: map[string]string{v1alpha1.UpgradeUIDLabel: string(u.UID)},
 		},
-		UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: u.Reference(), Type: rules.TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
-			Outcome: u.Status.Outcome, CreatedBy: shorten(u.Annotations[v1alpha1.CreatedByAnnotation], maxUser),
-			RequestedBy: shorten(u.Annotations[v1alpha1.RequestedByAnnotation], maxUser), ChangedBy: shorten(changedBy, maxUser),
-			ApprovedBy: u.Spec.Approved.By, Comment: u.Spec.Comment,
-			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
-			IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
+		Spec: v1alpha1.UpgradeRecordSpec{
+			UpgradeSummary: v1alpha1.UpgradeSummary{
+				Upgrade: u.Reference(), Type: rules.TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version, Digests: v1alpha1.DigestsOf(u.Status.Images),
+				Outcome: u.Status.Outcome, CreatedBy: shorten(u.Annotations[v1alpha1.CreatedByAnnotation], maxUser),
+				RequestedBy: shorten(u.Annotations[v1alpha1.RequestedByAnnotation], maxUser), ChangedBy: shorten(changedBy, maxUser),
+				ApprovedBy: u.Spec.Approved.By, Comment: u.Spec.Comment,
+				TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
+				IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
+			},
+			Piece: int32(number), Pieces: int32(of), //nolint:gosec // a piece has hundreds of nodes
 		},
-		Piece: int32(number), Pieces: int32(of), //nolint:gosec // a piece has hundreds of nodes
 	}
 	if ended := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded); ended != nil {
-		record.Reason, record.Message = v1alpha1.Reason(ended.Reason), ended.Message
+		record.Spec.Reason, record.Spec.Message = v1alpha1.Reason(ended.Reason), ended.Message
 	}
 	return record
 }
@@ -169,7 +171,7 @@ type Usual struct {
 func UsualDurations(s clusterstate.Snapshot, before time.Time) Usual {
 	var earlier []v1alpha1.UpgradeRecord
 	for _, r := range s.Records {
-		if r.CompletionTime.Time.Before(before) {
+		if r.Spec.CompletionTime.Time.Before(before) {
 			earlier = append(earlier, r)
 		}
 	}

@@ -39,13 +39,13 @@ func TestRecordStaysWithinLimits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(text) > 256<<10 || len(r.Nodes) > 500 || len(r.Name) > 253 {
-					t.Errorf("piece %s has %d nodes in %d bytes, want at most 500 in 256 KiB", r.Name, len(r.Nodes), len(text))
+				if len(text) > 256<<10 || len(r.Spec.Nodes) > 500 || len(r.Name) > 253 {
+					t.Errorf("piece %s has %d nodes in %d bytes, want at most 500 in 256 KiB", r.Name, len(r.Spec.Nodes), len(text))
 				}
-				if int(r.Piece) != i+1 || int(r.Pieces) != len(p.Records) || !strings.HasSuffix(r.Name, fmt.Sprintf("-uid-the--%d", i+1)) {
-					t.Errorf("piece %s is %d of %d, want %d of %d", r.Name, r.Piece, r.Pieces, i+1, len(p.Records))
+				if int(r.Spec.Piece) != i+1 || int(r.Spec.Pieces) != len(p.Records) || !strings.HasSuffix(r.Name, fmt.Sprintf("-uid-the--%d", i+1)) {
+					t.Errorf("piece %s is %d of %d, want %d of %d", r.Name, r.Spec.Piece, r.Spec.Pieces, i+1, len(p.Records))
 				}
-				for _, n := range r.Nodes {
+				for _, n := range r.Spec.Nodes {
 					recorded[n.Name] = true
 					if len(n.Steps) > 64 {
 						t.Fatalf("%s has %d steps, want at most 64", n.Name, len(n.Steps))

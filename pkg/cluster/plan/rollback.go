@@ -114,14 +114,14 @@ func (r *reading) ranDigests(version string) []v1alpha1.ImageDigest {
 	var last *v1alpha1.UpgradeRecord
 	for i := range r.snapshot.Records {
 		record := &r.snapshot.Records[i]
-		if record.Version == version && record.Outcome == v1alpha1.OutcomeSucceeded && (last == nil || last.CompletionTime.Before(&record.CompletionTime)) {
+		if record.Spec.Version == version && record.Spec.Outcome == v1alpha1.OutcomeSucceeded && (last == nil || last.Spec.CompletionTime.Before(&record.Spec.CompletionTime)) {
 			last = record
 		}
 	}
 	if last == nil {
 		return nil
 	}
-	return last.Digests
+	return last.Spec.Digests
 }
 
 const (
@@ -180,7 +180,7 @@ func (p *planner) isBrought(v string) bool {
 	return s.Policy.Status.Version == v ||
 		slices.ContainsFunc(s.Policy.Status.Ran, func(r v1alpha1.RanVersion) bool { return r.Version == v }) ||
 		slices.ContainsFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Spec.Version == v }) ||
-		slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Version == v }) ||
+		slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Spec.Version == v }) ||
 		slices.ContainsFunc(p.cluster.nodes, func(n *node) bool { return n.labelled && n.runs.kubelet.String() == v })
 }
 

@@ -112,7 +112,7 @@ func (s *sim) lock(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || !sameUpgrade(status.Upgrade, spec.Upgrade)) {
+	if has := status.EtcdSnapshot; spec.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotRequired && (has == nil || !sameUpgrade(status.Upgrade, spec.Upgrade)) {
 		status.Upgrade, status.Step = spec.Upgrade, v1alpha1.StepSnapshotting
 		if s.slow {
 			return

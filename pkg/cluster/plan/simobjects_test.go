@@ -25,7 +25,7 @@ func (s *sim) uid(name string) types.UID {
 }
 
 func (s *sim) samplesOf(name string) bool {
-	return slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
+	return slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Spec.Upgrade.Name == name })
 }
 
 // reference returns the reference to the first upgrade of that name.
@@ -127,8 +127,8 @@ func (s *sim) mounted(node string) bool {
 func (s *sim) record(upgrade string) []v1alpha1.NodeRecord {
 	var nodes []v1alpha1.NodeRecord
 	for _, r := range s.Records {
-		if r.Upgrade.Name == upgrade {
-			nodes = append(nodes, r.Nodes...)
+		if r.Spec.Upgrade.Name == upgrade {
+			nodes = append(nodes, r.Spec.Nodes...)
 		}
 	}
 	return nodes

@@ -208,10 +208,10 @@ func addAnyRecord(t *rapid.T, s *clusterstate.Snapshot, u v1alpha1.ClusterUpgrad
 		return
 	}
 	at := *u.Status.CompletionTime
-	r := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: u.Reference(), Outcome: u.Status.Outcome, CompletionTime: at}}
+	r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: u.Reference(), Outcome: u.Status.Outcome, CompletionTime: at}}}
 	for i := range rapid.IntRange(0, 4).Draw(t, "recorded") {
 		took := rapid.SampledFrom([]int32{0, 0, 60, 600, 86400})
-		r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{
+		r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{
 			Name: fmt.Sprintf("n%d", i), StartTime: &at, ComponentsSeconds: took.Draw(t, "components"),
 			RebootSeconds: took.Draw(t, "reboot"), RestartSeconds: took.Draw(t, "restart"), SoftRebootSeconds: took.Draw(t, "soft reboot"),
 		})

@@ -12,32 +12,32 @@ import (
 // policy that is deleted and created again has it from there.
 func TakenBackByRecords(records []v1alpha1.UpgradeRecord) (list []v1alpha1.TakenBackVersion) {
 	records = slices.SortedFunc(slices.Values(records), func(a, b v1alpha1.UpgradeRecord) int {
-		return cmp.Or(a.CompletionTime.Compare(b.CompletionTime.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.Spec.CompletionTime.Compare(b.Spec.CompletionTime.Time), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range records {
 		record := &records[i]
-		if record.TriggerTime == nil {
+		if record.Spec.TriggerTime == nil {
 			continue
 		}
 		forget := func(v string) {
 			list = slices.DeleteFunc(list, func(one v1alpha1.TakenBackVersion) bool { return one.Version == v })
 		}
-		if record.Type != v1alpha1.TypeRollback {
-			if slices.ContainsFunc(record.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return c.ID == preflight.VersionBlocked }) {
-				forget(record.Version)
+		if record.Spec.Type != v1alpha1.TypeRollback {
+			if slices.ContainsFunc(record.Spec.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return c.ID == preflight.VersionBlocked }) {
+				forget(record.Spec.Version)
 			}
 			continue
 		}
-		back := target{back: true, to: parsed(record.Version)}
-		versions := []string{record.FromVersion}
-		for _, n := range record.Nodes {
+		back := target{back: true, to: parsed(record.Spec.Version)}
+		versions := []string{record.Spec.FromVersion}
+		for _, n := range record.Spec.Nodes {
 			versions = append(versions, n.From)
 		}
 		slices.Sort(versions)
 		for _, v := range slices.Compact(versions) {
 			if back.isTakenBack(parsed(v)) {
 				forget(v)
-				list = append(list, v1alpha1.TakenBackVersion{Version: v, Upgrade: record.Upgrade, Time: *record.TriggerTime, Comment: shorten(record.Comment, maxReason)})
+				list = append(list, v1alpha1.TakenBackVersion{Version: v, Upgrade: record.Spec.Upgrade, Time: *record.Spec.TriggerTime, Comment: shorten(record.Spec.Comment, maxReason)})
 			}
 		}
 	}

@@ -18,21 +18,21 @@ func TestTakenBackByRecords(t *testing.T) {
 		return &metav1.Time{Time: time.Date(2026, 11, 18, hour, 0, 0, 0, time.UTC)}
 	}
 	record := func(hour int, kind v1alpha1.UpgradeType, from, to string, nodes ...string) v1alpha1.UpgradeRecord {
-		r := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{
+		r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{
 			Upgrade: v1alpha1.UpgradeReference{Name: to}, Type: kind, FromVersion: from, Version: to, TriggerTime: at(hour), CompletionTime: *at(hour + 1), Comment: "breaks",
-		}}
+		}}}
 		for _, from := range nodes {
-			r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{From: from})
+			r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{From: from})
 		}
 		return r
 	}
 	back := record(3, v1alpha1.TypeRollback, "v1.34.5", "v1.34.3", "v1.34.5", "v1.34.4", "v1.34.3")
 	never := record(6, v1alpha1.TypeRollback, "", "v1.33.1", "v1.33.2")
-	never.TriggerTime = nil
+	never.Spec.TriggerTime = nil
 	again := record(5, v1alpha1.TypePatch, "v1.34.3", "v1.34.5")
-	again.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: preflight.VersionBlocked}}
+	again.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: preflight.VersionBlocked}}
 	before := again
-	before.TriggerTime, before.CompletionTime = at(1), *at(2)
+	before.Spec.TriggerTime, before.Spec.CompletionTime = at(1), *at(2)
 	for name, one := range map[string]struct {
 		records []v1alpha1.UpgradeRecord
 		want    []string

@@ -16,7 +16,7 @@ import (
 func TestRecordSoFar(t *testing.T) {
 	s, at := finishedCluster(3, 8, 2), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	soFar := plan.RecordSoFar(s, "uid-the-upgrade", at)
-	written := plan.Decide(s, at).Records[0].Nodes
+	written := plan.Decide(s, at).Records[0].Spec.Nodes
 	if len(soFar) != 3 || len(written) != 3 {
 		t.Fatalf("got %d nodes and %d in the record, want 3", len(soFar), len(written))
 	}
@@ -35,10 +35,10 @@ func TestRecordSoFar(t *testing.T) {
 func TestUsualDurations(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	record := func(uid string, ended time.Time, outcome v1alpha1.Outcome, seconds int32) v1alpha1.UpgradeRecord {
-		r := v1alpha1.UpgradeRecord{Piece: 1, Pieces: 1}
-		r.Upgrade.UID, r.Outcome, r.CompletionTime = uid, outcome, metav1.Time{Time: ended}
+		r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
+		r.Spec.Upgrade.UID, r.Spec.Outcome, r.Spec.CompletionTime = uid, outcome, metav1.Time{Time: ended}
 		for _, name := range []string{"cp-1", "w-1", "w-2", "w-3"} {
-			r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{Name: name, RebootSeconds: seconds})
+			r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{Name: name, RebootSeconds: seconds})
 		}
 		return r
 	}

@@ -44,7 +44,7 @@ func controlPlaneScenes() []scene {
 			want: []string{"Block control-plane-pod Node/cp-1"}},
 		{check: "control-plane-pod", name: "etcd runs elsewhere", alter: func(f *preflight.Facts) {
 			external(f)
-			f.Upgrade.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotSkip
+			f.Upgrade.Spec.Strategy.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotSkip
 		}},
 		{check: "control-plane-pod", name: "a static pod that is not kubeadm's", alter: func(f *preflight.Facts) {
 			vip := static("kube-vip", "cp-1")
@@ -222,7 +222,7 @@ func etcdScenes() []scene {
 		}, want: []string{"Block etcd-external"}},
 		{check: "etcd-external", name: "none is wanted", alter: func(f *preflight.Facts) {
 			external(f)
-			f.Upgrade.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotSkip
+			f.Upgrade.Spec.Strategy.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotSkip
 		}},
 		{check: "etcd-external", name: "only workers are left", alter: func(f *preflight.Facts) {
 			external(f)

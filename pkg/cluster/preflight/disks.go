@@ -70,7 +70,7 @@ func (c *checker) needs(n *node) map[string]int64 {
 	needs[BackupsDir] = restBytes
 	if etcd := n.facts.Etcd; etcd != nil {
 		needs[BackupsDir] += etcd.DatabaseBytes + walBytes
-		if c.strategy.EtcdSnapshot != v1alpha1.EtcdSnapshotSkip && c.Upgrade.Status.EtcdSnapshot == nil {
+		if c.strategy.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotSkip && c.Upgrade.Status.EtcdSnapshot == nil {
 			needs[SnapshotsDir] = etcd.DatabaseBytes + restBytes
 		}
 	}

@@ -40,8 +40,8 @@ var etcdChecks = []Entry{
 	},
 	{
 		"etcd-external", mandatory,
-		"etcd does not run on the control-plane nodes, so the snapshot that strategy.etcdSnapshot requires cannot be taken",
-		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshot: Skip.",
+		"etcd does not run on the control-plane nodes, so the snapshot that strategy.etcdSnapshotPolicy requires cannot be taken",
+		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshotPolicy: Skip.",
 	},
 }
 
@@ -73,12 +73,12 @@ func (c *checker) checkEtcd() {
 // checkExternal finds an upgrade that needs a snapshot although no member of etcd runs on
 // a control-plane node, according to pods and agents.
 func (c *checker) checkExternal() {
-	skip := c.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
+	skip := c.strategy.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotSkip
 	stacked := slices.ContainsFunc(c.static, func(p staticPod) bool { return p.component == etcdServer })
 	local := slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.facts == nil || n.facts.Etcd != nil })
 	waits := slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm)
 	if waits && !skip && !stacked && !local && c.Upgrade.Status.EtcdSnapshot == nil {
-		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd does not run on the control-plane nodes: no snapshot of it can be taken there, and strategy.etcdSnapshot requires one before kubeadm runs."})
+		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd does not run on the control-plane nodes: no snapshot of it can be taken there, and strategy.etcdSnapshotPolicy requires one before kubeadm runs."})
 	}
 }
 

@@ -105,7 +105,7 @@ func diskScenes() []scene {
 		{check: "disk-room", name: "etcd's snapshot", alter: free(2, 163), want: lacks},
 		{check: "disk-room", name: "no snapshot is wanted", alter: func(f *preflight.Facts) {
 			free(2, 1)(f)
-			f.Upgrade.Spec.Strategy.EtcdSnapshot = "Skip"
+			f.Upgrade.Spec.Strategy.EtcdSnapshotPolicy = "Skip"
 		}},
 		{check: "disk-room", name: "the snapshot is taken", alter: func(f *preflight.Facts) {
 			free(2, 1)(f)

@@ -46,10 +46,10 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	}
 	must(ours.ClusterUpgrades.Create(ctx, &v1alpha1.ClusterUpgrade{ObjectMeta: named("u"), Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}, metav1.CreateOptions{}))
 	must(ours.UpgradePolicies.Create(ctx, &v1alpha1.UpgradePolicy{ObjectMeta: named(v1alpha1.PolicyName)}, metav1.CreateOptions{}))
-	record := &v1alpha1.UpgradeRecord{ObjectMeta: named("u-01234567-1"), Piece: 1, Pieces: 1}
-	record.Upgrade, record.Outcome = v1alpha1.UpgradeReference{Name: "u", UID: "0123456789"}, v1alpha1.OutcomeSucceeded
-	record.CompletionTime = metav1.NewTime(time.Now().Truncate(time.Second))
-	record.Nodes = []v1alpha1.NodeRecord{{Name: "w-1", RebootSeconds: 90, Steps: []v1alpha1.StepTime{{Step: v1alpha1.StepRebooting, StartTime: metav1.NowMicro()}}}}
+	record := &v1alpha1.UpgradeRecord{ObjectMeta: named("u-01234567-1"), Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
+	record.Spec.Upgrade, record.Spec.Outcome = v1alpha1.UpgradeReference{Name: "u", UID: "0123456789"}, v1alpha1.OutcomeSucceeded
+	record.Spec.CompletionTime = metav1.NewTime(time.Now().Truncate(time.Second))
+	record.Spec.Nodes = []v1alpha1.NodeRecord{{Name: "w-1", RebootSeconds: 90, Steps: []v1alpha1.StepTime{{Step: v1alpha1.StepRebooting, StartTime: metav1.NowMicro()}}}}
 	must(ours.UpgradeRecords.Create(ctx, record, metav1.CreateOptions{}))
 	must(ours.MaintenanceSchedules.Create(ctx, &v1alpha1.MaintenanceSchedule{ObjectMeta: named("s")}, metav1.CreateOptions{}))
 	must(clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: named(v1alpha1.Namespace)}, metav1.CreateOptions{}))
@@ -77,7 +77,7 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	if len(once.Nodes) != 3 || len(once.Slots) != 1 || len(once.APIServers) != 1 || len(once.Etcd) != 1 || len(once.Controllers) != 1 || len(once.Schedules) != 1 || len(once.Inventories) != 3 || once.Policy == nil || len(once.Records) != 1 {
 		t.Errorf("something is missing: %+v", once)
 	}
-	if nodes := once.Records[0].Nodes; len(nodes) != 1 || nodes[0].RebootSeconds != 90 || nodes[0].Steps != nil {
+	if nodes := once.Records[0].Spec.Nodes; len(nodes) != 1 || nodes[0].RebootSeconds != 90 || nodes[0].Steps != nil {
 		t.Errorf("a record keeps how long nodes took, and no steps: %+v", nodes)
 	}
 	if diff := cmp.Diff(reader.Snapshot(), once, cmpopts.IgnoreFields(metav1.TypeMeta{}, "Kind", "APIVersion")); diff != "" {

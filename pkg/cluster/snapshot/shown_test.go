@@ -73,7 +73,7 @@ func TestFollowFindsWhatReadShownReads(t *testing.T) {
 		if user != "" {
 			clients = as(user)
 		}
-		first.Records = []v1alpha1.UpgradeRecord{{Piece: 1}}
+		first.Records = []v1alpha1.UpgradeRecord{{Spec: v1alpha1.UpgradeRecordSpec{Piece: 1}}}
 		want := first
 		first.Schedules = []v1alpha1.MaintenanceSchedule{{}} // only the watches know that there is none
 		following, err := snapshot.Follow(t.Context(), clients, first, time.Now, func() {})

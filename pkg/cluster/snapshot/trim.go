@@ -66,8 +66,8 @@ func trimAgent(p *corev1.Pod) corev1.Pod {
 // trimRecord keeps how long each node took, and drops its steps.
 func trimRecord(r *v1alpha1.UpgradeRecord) v1alpha1.UpgradeRecord {
 	r.ManagedFields = nil
-	for i := range r.Nodes {
-		r.Nodes[i].Steps = nil
+	for i := range r.Spec.Nodes {
+		r.Spec.Nodes[i].Steps = nil
 	}
 	return *r
 }

@@ -25,7 +25,7 @@ import (
 // ErrNoMember is the error of Take on a node that runs no member of etcd.
 var ErrNoMember = errors.New("no member of etcd runs on this node as a static pod of kubeadm (there is no " +
 	host.ManifestsDir + "/etcd.yaml), as with an external etcd: its snapshot cannot be taken here. " +
-	"Take one where etcd runs, and set strategy.etcdSnapshot to Skip")
+	"Take one where etcd runs, and set strategy.etcdSnapshotPolicy to Skip")
 
 // member is the node's own member, according to its manifest.
 type member struct {

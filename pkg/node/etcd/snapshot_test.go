@@ -79,7 +79,7 @@ func TestTakeFails(t *testing.T) {
 	}{
 		"etcd is away":        {func(n *node) { n.kill() }, "size of the database"},
 		"no certificates":     {func(n *node) { _ = os.Remove(n.l.At(defaultPKI, "healthcheck-client.crt")) }, "certificates for etcd's health checks"},
-		"an external etcd":    {func(n *node) { _ = os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")) }, "strategy.etcdSnapshot to Skip"},
+		"an external etcd":    {func(n *node) { _ = os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")) }, "strategy.etcdSnapshotPolicy to Skip"},
 		"a manifest of sorts": {func(n *node) { n.write(host.ManifestsDir+"/etcd.yaml", "\t") }, "decoding etcd's manifest"},
 	}
 	for name, test := range tests {

@@ -25,7 +25,7 @@ func TestVerbsOfControlPlanes(t *testing.T) {
 
 	start(t, c, request(t, verb.Snapshot, "s", verb.SnapshotArgs{Upgrade: "u"}), verb.Options{})
 	result = finish(t, c, changes, verb.Snapshot)
-	if result.Reason != v1alpha1.ReasonSnapshotFailed || !strings.Contains(result.Message, "strategy.etcdSnapshot to Skip") {
+	if result.Reason != v1alpha1.ReasonSnapshotFailed || !strings.Contains(result.Message, "strategy.etcdSnapshotPolicy to Skip") {
 		t.Errorf("snapshot: %s %s", result.Reason, result.Message)
 	}
 

@@ -47,7 +47,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 // needsEtcdSnapshot reports whether this upgrade still needs a snapshot of etcd. After
 // kubeadm it would be too late.
 func needsEtcdSnapshot(s State, o Observation) bool {
-	return o.Spec.EtcdSnapshot && o.Host.ControlPlane && s.Snapshot == nil && !kubeadmDone(o)
+	return o.Spec.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotRequired && o.Host.ControlPlane && s.Snapshot == nil && !kubeadmDone(o)
 }
 
 // kubeadm runs `kubeadm upgrade`. Once started, it is never interrupted.

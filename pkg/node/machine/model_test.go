@@ -124,10 +124,18 @@ func (m *model) usePackages(merged bool) {
 	}
 }
 
+// setSnapshot sets whether the node is to take a snapshot of etcd.
+func (m *model) setSnapshot(required bool) {
+	m.spec.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotSkip
+	if required {
+		m.spec.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotRequired
+	}
+}
+
 // idleSpec returns an order without an upgrade.
 func (m *model) idleSpec() v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace}
-	spec.EtcdSnapshot, spec.MinReadySeconds = m.spec.EtcdSnapshot, cmp.Or(m.spec.MinReadySeconds, spec.MinReadySeconds)
+	spec.EtcdSnapshotPolicy, spec.MinReadySeconds = m.spec.EtcdSnapshotPolicy, cmp.Or(m.spec.MinReadySeconds, spec.MinReadySeconds)
 	return spec
 }
 
@@ -381,7 +389,7 @@ func (m *model) run(a Action) {
 		m.check(m.held != "" || ahead && !m.host.ControlPlane && m.spec.Release == v1alpha1.ReleaseKubeadmAhead, "kubeadm begins without a slot")
 		m.check(!m.gate.Holds(), "kubeadm begins with the gate closed")
 		m.check(m.pulled || !m.host.ControlPlane, "kubeadm begins before its images are pulled")
-		m.check(!m.spec.EtcdSnapshot || !m.host.ControlPlane || m.snapshots > 0 && m.persisted.Snapshot != nil, "kubeadm begins before a snapshot is in the status")
+		m.check(m.spec.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotRequired || !m.host.ControlPlane || m.snapshots > 0 && m.persisted.Snapshot != nil, "kubeadm begins before a snapshot is in the status")
 		m.unverified = m.spec.Release == v1alpha1.ReleaseControlPlane
 	case verb.Activate:
 		flipped := m.host.Active == m.spec.Version

@@ -19,7 +19,7 @@ func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
 		m.wantAny(t)
-		m.spec.EtcdSnapshot = m.spec.Type == v1alpha1.TypePatch && rapid.Bool().Draw(t, "a snapshot is required")
+		m.setSnapshot(m.spec.Type == v1alpha1.TypePatch && rapid.Bool().Draw(t, "a snapshot is required"))
 		m.spec.MinReadySeconds = rapid.SampledFrom([]*int32{nil, ptr.To[int32](45), ptr.To[int32](600)}).Draw(t, "it must stay Ready")
 		if rapid.Bool().Draw(t, "control plane") {
 			m.host.ControlPlane, m.host.ControlPlaneVersion = true, oldVersion
@@ -104,7 +104,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		m.healthy = !m.healthy
 	case "skip": // the coordinator no longer requires a snapshot
 		if BetweenAttempts(m.state.Step) {
-			m.spec.EtcdSnapshot = rapid.Bool().Draw(t, "required")
+			m.setSnapshot(rapid.Bool().Draw(t, "required"))
 		}
 	case "lose": // the NodeUpgrade is deleted and created again, and the agent replaced
 		m.loseState()

@@ -222,7 +222,7 @@ func (m *model) command(t *testing.T, words []string) {
 	case "control-plane":
 		m.host.ControlPlane, m.host.ControlPlaneVersion = true, oldVersion
 	case "snapshot": // the coordinator requires one, or does not
-		m.spec.EtcdSnapshot = arg == "required"
+		m.setSnapshot(arg == "required")
 	case "pull":
 		m.pullProblem = strings.TrimPrefix(arg, "possible")
 	case "bus-fails": // once, when that verb is started

@@ -111,7 +111,7 @@ func keepsAbortReason(s State, o Observation) bool {
 // has a slot reserved.
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
-	if s.Reason == v1alpha1.ReasonSnapshotFailed && !o.Spec.EtcdSnapshot {
+	if s.Reason == v1alpha1.ReasonSnapshotFailed && o.Spec.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotRequired {
 		failed = false // a person no longer requires the snapshot
 	}
 	s = s.enter(v1alpha1.StepWaiting, o)

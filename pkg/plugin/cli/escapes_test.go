@@ -41,17 +41,18 @@ status: {conditions: [{type: Stalled, status: "True", reason: Preflight, message
 ---
 kind: UpgradeRecord
 metadata: {name: before-1}
-upgrade: {name: "HOSTILE", uid: "HOSTILE"}
-outcome: Failed
-fromVersion: "HOSTILE"
-version: "HOSTILE"
-reason: RebootFailed
-message: "HOSTILE"
-createdBy: "HOSTILE"
-completionTime: "2026-01-01T00:00:00Z"
-piece: 1
-pieces: 1
-nodes: [{name: "HOSTILE", from: "HOSTILE", to: "HOSTILE", reason: RebootFailed}]
+spec:
+  upgrade: {name: "HOSTILE", uid: "HOSTILE"}
+  outcome: Failed
+  fromVersion: "HOSTILE"
+  version: "HOSTILE"
+  reason: RebootFailed
+  message: "HOSTILE"
+  createdBy: "HOSTILE"
+  completionTime: "2026-01-01T00:00:00Z"
+  piece: 1
+  pieces: 1
+  nodes: [{name: "HOSTILE", from: "HOSTILE", to: "HOSTILE", reason: RebootFailed}]
 `, "HOSTILE", hostile)
 
 // ownColor matches a word that the program itself colors.

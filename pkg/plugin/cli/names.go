@@ -83,7 +83,7 @@ func (p *pastName) resolve(records []v1alpha1.UpgradeRecord) error {
 	if i < 0 {
 		return fmt.Errorf("there is no UpgradeRecord %q; `kubectl upgrade history -o name` lists them", p.record)
 	}
-	p.name = records[i].Upgrade.Name
+	p.name = records[i].Spec.Upgrade.Name
 	return nil
 }
 

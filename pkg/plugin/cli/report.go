@@ -170,7 +170,7 @@ func namesOf(s clusterstate.Snapshot) (names []string) {
 		names = append(names, u.Name)
 	}
 	for _, one := range s.Records {
-		names = append(names, one.Upgrade.Name)
+		names = append(names, one.Spec.Upgrade.Name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -21,9 +21,11 @@ func pointer(t metav1.Time) *metav1.Time { return &t }
 func record(uid, from, to string, on int, outcome v1alpha1.Outcome) v1alpha1.UpgradeRecord {
 	trigger, began := day(on), metav1.NewTime(day(on).Add(time.Hour))
 	return v1alpha1.UpgradeRecord{
-		ObjectMeta: metav1.ObjectMeta{Name: uid + "-1"}, Piece: 1, Pieces: 1,
-		UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: to, UID: uid}, Type: v1alpha1.TypePatch, FromVersion: from, Version: to, Outcome: outcome, TriggerTime: &trigger, CompletionTime: day(on + 1), RequestedBy: "anna"},
-		Nodes:          []v1alpha1.NodeRecord{{Name: "w1", StartTime: &began}},
+		ObjectMeta: metav1.ObjectMeta{Name: uid + "-1"}, Spec: v1alpha1.UpgradeRecordSpec{
+			Piece: 1, Pieces: 1,
+			UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: to, UID: uid}, Type: v1alpha1.TypePatch, FromVersion: from, Version: to, Outcome: outcome, TriggerTime: &trigger, CompletionTime: day(on + 1), RequestedBy: "anna"},
+			Nodes:          []v1alpha1.NodeRecord{{Name: "w1", StartTime: &began}},
+		},
 	}
 }
 
@@ -59,7 +61,7 @@ func TestRuns(t *testing.T) {
 		record("c", "v1.34.2", "v1.34.4", 20, v1alpha1.OutcomeFailed), record("b", "v1.34.1", "v1.34.2", 10, v1alpha1.OutcomeSucceeded),
 		record("a", "v1.34.0", "v1.34.1", 1, v1alpha1.OutcomeSucceeded), record("r", "v1.34.2", "", 15, v1alpha1.OutcomeSucceeded),
 	}
-	s.Records[2].Digests = []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:a"}}
+	s.Records[2].Spec.Digests = []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:a"}}
 	if got, want := words(NewReportRow(Cluster{}, s)), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-?"; got != want {
 		t.Errorf("by records: got %s, want %s", got, want)
 	}

@@ -82,8 +82,8 @@ func (b *builder) addNotes() {
 	switch ended := r.Upgrade.Ended(); {
 	case ended && len(b.record) == 0:
 		note("There is no record of the nodes: it was removed, as historyLimit of the UpgradePolicy says how many are kept.")
-	case ended && len(b.record) < int(b.record[0].Pieces):
-		note("The record of the nodes is not complete: %d of its %d objects were found.", len(b.record), b.record[0].Pieces)
+	case ended && len(b.record) < int(b.record[0].Spec.Pieces):
+		note("The record of the nodes is not complete: %d of its %d objects were found.", len(b.record), b.record[0].Spec.Pieces)
 	}
 	if b.others > 0 {
 		note("%d earlier upgrades with this name are left out; `kubectl upgrade history %s` shows them.", b.others, r.Upgrade.Name)

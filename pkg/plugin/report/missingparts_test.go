@@ -39,7 +39,7 @@ func TestMissing(t *testing.T) {
 	}{
 		"the ClusterUpgrade": {func(s *clusterstate.Snapshot) { s.Upgrades = nil }, "ClusterUpgrade v1.35.4 was deleted", 11},
 		"the record":         {func(s *clusterstate.Snapshot) { s.Records = s.Records[:1] }, "no record of the nodes", 0},
-		"a piece":            {func(s *clusterstate.Snapshot) { s.Records[1].Pieces = 2 }, "1 of its 2 objects", 11},
+		"a piece":            {func(s *clusterstate.Snapshot) { s.Records[1].Spec.Pieces = 2 }, "1 of its 2 objects", 11},
 		"the Nodes":          {func(s *clusterstate.Snapshot) { s.Nodes = nil }, "schedules that existed", 11},
 		"who asked": {func(s *clusterstate.Snapshot) {
 			s.Upgrades[0].Annotations = nil
@@ -47,7 +47,7 @@ func TestMissing(t *testing.T) {
 		"a valid schedule": {func(s *clusterstate.Snapshot) { s.Schedules[0].Spec.TimeZone = "Mars" }, "a schedule is invalid now", 11},
 		"another upgrade of that name": {func(s *clusterstate.Snapshot) {
 			old := s.Records[1]
-			old.Upgrade.UID = "older"
+			old.Spec.Upgrade.UID = "older"
 			s.Records = append(s.Records, old)
 		}, "1 earlier upgrades with this name", 11},
 	} {
@@ -69,7 +69,7 @@ func TestNewest(t *testing.T) {
 	r := changed(t, func(s *clusterstate.Snapshot) {
 		s.Upgrades = nil
 		old := s.Records[1]
-		old.Upgrade.UID, old.CompletionTime = "older", metav1.Time{Time: old.CompletionTime.AddDate(0, -1, 0)}
+		old.Spec.Upgrade.UID, old.Spec.CompletionTime = "older", metav1.Time{Time: old.Spec.CompletionTime.AddDate(0, -1, 0)}
 		s.Records = append([]v1alpha1.UpgradeRecord{old}, s.Records...)
 	})
 	if r.Upgrade.UID == "older" || !hasNote(r, "1 earlier") {
@@ -87,7 +87,7 @@ func TestWaits(t *testing.T) {
 	s, now := upgradesample.Example()
 	s.Schedules = s.Schedules[:1] // open from minute 0 of that hour, until 4:00 UTC
 	record := &s.Records[1]
-	record.Nodes = []v1alpha1.NodeRecord{
+	record.Spec.Nodes = []v1alpha1.NodeRecord{
 		{Name: "web-1", Steps: []v1alpha1.StepTime{step(v1alpha1.StepLocking, 1, 5), step(v1alpha1.StepFailed, 5, 20)}, Reason: v1alpha1.ReasonRebootFailed},
 		{Name: "web-2", Steps: []v1alpha1.StepTime{step(v1alpha1.StepWaiting, -70, 40)}},
 		{Name: "web-3", Steps: []v1alpha1.StepTime{step(v1alpha1.StepWaiting, 170, 179)}},
@@ -135,7 +135,7 @@ func TestIgnoredGates(t *testing.T) {
 	for name, change := range map[string]func(*clusterstate.Snapshot){
 		"both": func(s *clusterstate.Snapshot) {
 			for i := range s.Records {
-				s.Records[i].IgnoreGates = ignored
+				s.Records[i].Spec.IgnoreGates = ignored
 			}
 			s.Upgrades[0].Spec.IgnoreGates = ignored
 		},

@@ -43,7 +43,7 @@ func (b *builder) recorded() (records []v1alpha1.NodeRecord) {
 		return plan.RecordSoFar(b.snapshot, b.report.Upgrade.UID, b.at)
 	}
 	for _, piece := range b.record {
-		records = append(records, piece.Nodes...)
+		records = append(records, piece.Spec.Nodes...)
 	}
 	return records
 }

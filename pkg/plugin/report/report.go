@@ -160,12 +160,12 @@ func find(s clusterstate.Snapshot, name string) (found subject, err error) {
 	byUID := map[string][]v1alpha1.UpgradeRecord{}
 	latest, latestUID := time.Time{}, ""
 	for _, r := range s.Records {
-		if r.Upgrade.Name != name {
+		if r.Spec.Upgrade.Name != name {
 			continue
 		}
-		byUID[r.Upgrade.UID] = append(byUID[r.Upgrade.UID], r)
-		if latestUID == "" || r.CompletionTime.After(latest) {
-			latest, latestUID = r.CompletionTime.Time, r.Upgrade.UID
+		byUID[r.Spec.Upgrade.UID] = append(byUID[r.Spec.Upgrade.UID], r)
+		if latestUID == "" || r.Spec.CompletionTime.After(latest) {
+			latest, latestUID = r.Spec.CompletionTime.Time, r.Spec.Upgrade.UID
 		}
 	}
 	for i := range s.Upgrades {
@@ -179,7 +179,7 @@ func find(s clusterstate.Snapshot, name string) (found subject, err error) {
 	found.record = byUID[latestUID]
 	delete(byUID, latestUID)
 	found.others = len(byUID)
-	slices.SortFunc(found.record, func(a, b v1alpha1.UpgradeRecord) int { return int(a.Piece - b.Piece) })
+	slices.SortFunc(found.record, func(a, b v1alpha1.UpgradeRecord) int { return int(a.Spec.Piece - b.Spec.Piece) })
 	return found, nil
 }
 
@@ -250,14 +250,14 @@ func (b *builder) addPresent() {
 // ClusterUpgrade where that still exists.
 func (b *builder) addUpgrade() {
 	if len(b.record) > 0 {
-		b.addRecord(b.record[0].UpgradeSummary)
+		b.addRecord(b.record[0].Spec.UpgradeSummary)
 	}
 	if b.upgrade != nil {
 		b.addObject(b.upgrade)
 	}
 	switch {
 	case len(b.record) > 0:
-		b.noteGates(b.record[0].IgnoreGates)
+		b.noteGates(b.record[0].Spec.IgnoreGates)
 	case b.upgrade != nil:
 		b.noteGates(b.upgrade.Spec.IgnoreGates)
 	}

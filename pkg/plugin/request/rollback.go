@@ -223,9 +223,9 @@ func ranVersions(s clusterstate.Snapshot) (list []string) {
 		}
 	}
 	for _, record := range s.Records {
-		list = append(list, record.FromVersion)
-		if record.Outcome == v1alpha1.OutcomeSucceeded {
-			list = append(list, record.Version)
+		list = append(list, record.Spec.FromVersion)
+		if record.Spec.Outcome == v1alpha1.OutcomeSucceeded {
+			list = append(list, record.Spec.Version)
 		}
 	}
 	for _, n := range managedNodes(s) {
@@ -252,7 +252,7 @@ func newestOlder(s clusterstate.Snapshot, from version.Version, versions []strin
 func isNamed(s clusterstate.Snapshot, text string) bool {
 	ran := s.Policy != nil && slices.ContainsFunc(s.Policy.Status.Ran, func(one v1alpha1.RanVersion) bool { return one.Version == text && len(one.Digests) > 0 })
 	recorded := slices.ContainsFunc(s.Records, func(one v1alpha1.UpgradeRecord) bool {
-		return one.Version == text && one.Outcome == v1alpha1.OutcomeSucceeded && len(one.Digests) > 0
+		return one.Spec.Version == text && one.Spec.Outcome == v1alpha1.OutcomeSucceeded && len(one.Spec.Digests) > 0
 	})
 	return ran || recorded || offeredToAll(s, text) || s.Source.Problem.Reason == v1alpha1.ReasonSourceUnavailable
 }

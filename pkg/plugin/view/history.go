@@ -16,13 +16,13 @@ import (
 // say, and what their ClusterUpgrades say where those still exist.
 func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRecord) []Ended {
 	byUID := map[string]*Ended{}
-	slices.SortFunc(records, func(a, b v1alpha1.UpgradeRecord) int { return cmp.Compare(a.Piece, b.Piece) })
+	slices.SortFunc(records, func(a, b v1alpha1.UpgradeRecord) int { return cmp.Compare(a.Spec.Piece, b.Spec.Piece) })
 	for _, r := range records {
-		if byUID[r.Upgrade.UID] == nil {
-			byUID[r.Upgrade.UID] = endedFromRecord(&r)
+		if byUID[r.Spec.Upgrade.UID] == nil {
+			byUID[r.Spec.Upgrade.UID] = endedFromRecord(&r)
 		}
-		e := byUID[r.Upgrade.UID]
-		e.Record = append(e.Record, r.Nodes...)
+		e := byUID[r.Spec.Upgrade.UID]
+		e.Record = append(e.Record, r.Spec.Nodes...)
 	}
 	for i := range upgrades {
 		u := &upgrades[i]
@@ -58,11 +58,11 @@ func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRe
 // endedFromRecord returns the upgrade as the first piece of its record has it.
 func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 	return &Ended{
-		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
-		TriggerTime: clusterstate.Instant(r.TriggerTime), CompletionTime: clusterstate.Instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
-		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), Comment: r.Comment, IgnoreChecks: r.IgnoreChecks,
-		IgnoreGates: r.IgnoreGates, EtcdSnapshot: r.EtcdSnapshot, Digests: r.Digests,
-		People: People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
+		Name: r.Spec.Upgrade.Name, UID: r.Spec.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Spec.Type, From: r.Spec.FromVersion, To: r.Spec.Version,
+		TriggerTime: clusterstate.Instant(r.Spec.TriggerTime), CompletionTime: clusterstate.Instant(&r.Spec.CompletionTime), Outcome: r.Spec.Outcome, Reason: r.Spec.Reason, Message: r.Spec.Message,
+		Nodes: r.Spec.Counts, RequestedBy: requestedBy(r.Spec.RequestedBy, r.Spec.CreatedBy), Comment: r.Spec.Comment, IgnoreChecks: r.Spec.IgnoreChecks,
+		IgnoreGates: r.Spec.IgnoreGates, EtcdSnapshot: r.Spec.EtcdSnapshot, Digests: r.Spec.Digests,
+		People: People{Changed: r.Spec.ChangedBy != "", ChangedBy: r.Spec.ChangedBy, ApprovedBy: r.Spec.ApprovedBy},
 	}
 }
 

@@ -28,17 +28,18 @@ func TestQuickStart(t *testing.T) {
 	readme := c.readREADME(t)
 	dir := readme.folder(t, c)
 	commands := commandLine.FindAllStringSubmatch(readme.section("Quick start"), -1)
-	if len(commands) != 4 {
-		t.Fatalf("the quick start has %d commands, want 4", len(commands))
+	if len(commands) != 5 || !strings.HasPrefix(commands[0][1], "FROM=https://") {
+		t.Fatalf("the quick start has these commands, want one that sets FROM, and four: %q", commands)
 	}
-	c.typed(t, dir, commands[0][1])
-	c.typed(t, dir, commands[1][1])
+	from := "FROM=file://" + filepath.Join(dir, "release") + "; "
+	c.typed(t, dir, from+commands[1][1])
+	c.typed(t, dir, from+commands[2][1])
 	c.waitUntilInstalled(t)
 	c.connect(t)
 	c.patchPolicy(t, `{"source":{"url":"http://10.88.0.1:8080/","insecure":true,"intervalSeconds":2},"strategy":{"settleSeconds":5}}`)
 	c.eventually(t, time.Minute, "the source is ready", c.sourceReady)
-	c.typed(t, dir, commands[2][1])
 	c.typed(t, dir, commands[3][1])
+	c.typed(t, dir, commands[4][1])
 	c.eventually(t, 15*time.Minute, "the patch has reached the pool", func() error { return c.succeededOn(to, 1) })
 	after := c.filesOf(t)
 	for _, name := range []string{"cp1", "w2"} {
@@ -100,7 +101,7 @@ func (c *testCluster) readREADME(t *testing.T) readme {
 func (r readme) section(heading string) string {
 	_, text, _ := strings.Cut(string(r), "\n## "+heading+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	return strings.NewReplacer("sudo install", "install", " /usr/local/bin/", " usr-local-bin/").Replace(text)
+	return strings.NewReplacer("sudo tar", "tar", " /usr/local/bin ", " usr-local-bin ").Replace(text)
 }
 
 var (
@@ -110,20 +111,20 @@ var (
 	byDay     = regexp.MustCompile(`FREQ=WEEKLY;BYDAY=[A-Z,]+`)
 )
 
-// folder returns a folder with the files that the quick start needs. The window of its
-// pool.yaml is open now.
+// folder returns a folder with the files that the quick start needs: pool.yaml, whose window is open now, and
+// in release those that it downloads of a version, made from this checkout.
 func (r readme) folder(t *testing.T, c *testCluster) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, sub := range []string{"bin", "usr-local-bin"} {
+	for _, sub := range []string{"release", "usr-local-bin"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(filepath.Join(c.root, "bin", "kubectl-upgrade"), filepath.Join(dir, "bin", "kubectl-upgrade")); err != nil {
-		t.Fatal(err)
+	if out, err := c.shell(dir, "tar -czf release/kubectl-upgrade_linux_amd64.tar.gz -C "+filepath.Join(c.root, "bin")+" kubectl-upgrade"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	c.program(t, "release", "install", "--manifests", filepath.Join(c.root, "manifests"), "--image", pinnedImage(t), "--out", filepath.Join(dir, "install.yaml"))
+	c.program(t, "release", "install", "--manifests", filepath.Join(c.root, "manifests"), "--image", pinnedImage(t), "--out", filepath.Join(dir, "release", "install.yaml"))
 	pool := yamlBlock.FindStringSubmatch(r.section("Quick start"))[1]
 	now := time.Now()
 	pool = startTime.ReplaceAllString(pool, `startTime: "`+now.Add(-time.Minute).Format(time.RFC3339)+`"`)

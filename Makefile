@@ -28,7 +28,7 @@ KUBERNETES := v1.34.3
 export LAB_CACHE   ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 # Debian packages with programs that the lab, and tests of the lab, call.
-PACKAGES      := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg e2fsprogs
+PACKAGES      := ca-certificates curl mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg e2fsprogs
 TEST_PACKAGES := btrfs-progs dosfstools nftables
 # install installs those of the Debian packages $(1) that are missing.
 install = @dpkg -s $(1) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); }

@@ -11,18 +11,19 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 )
 
 // TestDefaults checks that strategies and orders get no defaults: defaults in a ClusterUpgrade
 // would hide the policy's values, and the coordinator writes complete orders.
 func TestDefaults(t *testing.T) {
 	client := server(t)
-	const source = "source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 600}"
+	const from = "source: {url: '" + source.Default + "', intervalSeconds: "
 	rows := []struct{ kind, given, stored string }{
 		{"MaintenanceSchedule", "spec: {}", "{timeZone: UTC}"},
-		{"UpgradePolicy", named("cluster", "{}"), "{mode: Observe, historyLimit: 20, " + source + "}"},
+		{"UpgradePolicy", named("cluster", "{}"), "{mode: Observe, historyLimit: 20, " + from + "600}}"},
 		{"UpgradePolicy", named("cluster", "spec: {source: {intervalSeconds: 5}, strategy: {drain: {}}}"),
-			"{mode: Observe, historyLimit: 20, source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 5}, strategy: {drain: {}}}"},
+			"{mode: Observe, historyLimit: 20, " + from + "5}, strategy: {drain: {}}}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4}", "{version: v1.34.4}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {groups: [{name: a, nodeSelector: {}}], drain: {rules: [{name: a, podSelector: {}, behavior: Skip}]}}}",
 			"{version: v1.34.4, strategy: {groups: [{name: a, nodeSelector: {}}], drain: {rules: [{name: a, podSelector: {}, behavior: Skip}]}}}"},

@@ -148,9 +148,8 @@ type StageOutput struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// DefaultGuardWithin is how long the guard waits if the order does not say it: the default of the field
-// guardSeconds of a strategy (v1alpha1, defaults.go).
-const DefaultGuardWithin = 3 * time.Minute
+// DefaultGuardWithin is how long the guard waits if the order does not say it.
+var DefaultGuardWithin = time.Duration(*v1alpha1.DefaultStrategy().GuardSeconds) * time.Second
 
 // ActivateOutput is the output of Activate.
 type ActivateOutput struct {

@@ -31,7 +31,7 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 		"nodeupgrade":                                      {"one node's order and progress", "abandoned"},
 		"nodeupgrade.status.step":                          {"A newer agent may have others"},
 		"nodeupgrade.status.steps":                         {"when it began", "startTime"},
-		"upgraderecord.spec.nodes":                              {"in upgrade order"},
+		"upgraderecord.spec.nodes":                         {"in upgrade order"},
 		"nodeinventory":                                    {"when something in it changes", "failCgroupV1"},
 	} {
 		out, err := apitest.Kubectl(t, config, "explain", path).CombinedOutput()

@@ -88,7 +88,9 @@ func TestPass1(t *testing.T) {
 	c.awaitInventory("preflight can read how etcd is", func(i v1alpha1.NodeInventory) bool {
 		return i.Etcd != nil && len(i.Etcd.Members) == 3
 	})
-	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm, s.EtcdSnapshotPolicy = v1alpha1.KubeadmApply, v1alpha1.EtcdSnapshotRequired })
+	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) {
+		s.Kubeadm, s.EtcdSnapshotPolicy = v1alpha1.KubeadmApply, v1alpha1.EtcdSnapshotRequired
+	})
 	status := c.await("it checks the control plane", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
 	if !strings.Contains(status.Message, "found no kube-apiserver pod") {
 		t.Errorf("message %q", status.Message)

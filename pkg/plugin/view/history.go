@@ -57,12 +57,13 @@ func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRe
 
 // endedFromRecord returns the upgrade as the first piece of its record has it.
 func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
+	s := r.Spec
 	return &Ended{
-		Name: r.Spec.Upgrade.Name, UID: r.Spec.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Spec.Type, From: r.Spec.FromVersion, To: r.Spec.Version,
-		TriggerTime: clusterstate.Instant(r.Spec.TriggerTime), CompletionTime: clusterstate.Instant(&r.Spec.CompletionTime), Outcome: r.Spec.Outcome, Reason: r.Spec.Reason, Message: r.Spec.Message,
-		Nodes: r.Spec.Counts, RequestedBy: requestedBy(r.Spec.RequestedBy, r.Spec.CreatedBy), Comment: r.Spec.Comment, IgnoreChecks: r.Spec.IgnoreChecks,
-		IgnoreGates: r.Spec.IgnoreGates, EtcdSnapshot: r.Spec.EtcdSnapshot, Digests: r.Spec.Digests,
-		People: People{Changed: r.Spec.ChangedBy != "", ChangedBy: r.Spec.ChangedBy, ApprovedBy: r.Spec.ApprovedBy},
+		Name: s.Upgrade.Name, UID: s.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: s.Type, From: s.FromVersion, To: s.Version,
+		TriggerTime: clusterstate.Instant(s.TriggerTime), CompletionTime: clusterstate.Instant(&s.CompletionTime), Outcome: s.Outcome, Reason: s.Reason, Message: s.Message,
+		Nodes: s.Counts, RequestedBy: requestedBy(s.RequestedBy, s.CreatedBy), Comment: s.Comment, IgnoreChecks: s.IgnoreChecks,
+		IgnoreGates: s.IgnoreGates, EtcdSnapshot: s.EtcdSnapshot, Digests: s.Digests,
+		People: People{Changed: s.ChangedBy != "", ChangedBy: s.ChangedBy, ApprovedBy: s.ApprovedBy},
 	}
 }
 

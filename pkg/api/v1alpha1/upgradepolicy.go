@@ -273,6 +273,11 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Gates []GateStatus `json:"gates,omitempty"`
 
+	// StateGeneration is the generation of the CoordinatorState that is shown here. Absent: the
+	// coordinator that wrote this status had none.
+	// +optional
+	StateGeneration int64 `json:"stateGeneration,omitempty"`
+
 	// RememberedState is shown here as the CoordinatorState has it.
 	RememberedState `json:",inline"`
 }

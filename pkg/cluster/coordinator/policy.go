@@ -131,7 +131,9 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, d decision) error {
 	if c.behind.waits(string(stored.UID), sameButBehind(d.shown, status)) {
 		return nil
 	}
-	if err := c.remember(ctx, d.snapshot.State, status.RememberedState); err != nil || equality.Semantic.DeepEqual(d.shown, status) {
+	var err error
+	status.StateGeneration, err = c.remember(ctx, d.snapshot.State, status.RememberedState)
+	if err != nil || equality.Semantic.DeepEqual(d.shown, status) {
 		return err
 	}
 	// A coordinator that lags must not bring back an older version.

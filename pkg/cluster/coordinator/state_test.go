@@ -60,17 +60,32 @@ func TestStateOutlivesThePolicy(t *testing.T) {
 	}
 	end()
 
-	// The state was lost instead, as a former version had none: the policy's status has the same.
-	c.must(c.ours.CoordinatorStates.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
+	// A former version, which has no CoordinatorState, has led meanwhile: what it wrote into the policy's status counts.
+	policy, err = c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+	c.must(err)
+	policy.Status.StateGeneration, policy.Status.LastHookTurn = 0, 8
+	_, err = c.ours.UpgradePolicies.UpdateStatus(t.Context(), policy, metav1.UpdateOptions{})
+	c.must(err)
 	want = c.shown()
-	c.startCoordinator("three")
-	c.eventually(func() string {
-		state, err := c.ours.CoordinatorStates.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+	end = c.startCoordinator("three")
+	c.eventually(c.remembers(want))
+	end()
+
+	// The state was lost: the policy's status has the same.
+	c.must(c.ours.CoordinatorStates.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
+	c.startCoordinator("four")
+	c.eventually(c.remembers(want))
+}
+
+// remembers checks what is in the CoordinatorState.
+func (c *cluster) remembers(want v1alpha1.RememberedState) func() string {
+	return func() string {
+		state, err := c.ours.CoordinatorStates.Get(c.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
 		return cmp.Diff(want, state.RememberedState)
-	})
+	}
 }
 
 // shown returns what the policy shows of the coordinator's state.

@@ -145,11 +145,14 @@ var groups = []group{
 		change("write the policy's status", ours+"/upgradepolicies/cluster/status", `{"status":{"version":"v1.34.4"}}`),
 		remove("delete the policy", ours+"/upgradepolicies/cluster"),
 	}},
-	{"Records and inventories", []try{
+	{"Records, inventories and the coordinator's state", []try{
 		read("read the records", ours+"/upgraderecords"),
 		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"spec":{"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1}`)),
 		{what: "change a record", do: http.MethodPatch, at: ours + "/upgraderecords/patch-1", with: `{"spec":{"outcome":"Failed"}}`, never: true},
 		remove("delete a record", ours+"/upgraderecords/patch-1"),
+		read("read what the coordinator remembers", ours+"/coordinatorstates/cluster"),
+		edit("change what the coordinator remembers", ours+"/coordinatorstates/cluster", `{"takenBack":[]}`),
+		remove("delete what the coordinator remembers", ours+"/coordinatorstates/cluster"),
 		read("read the inventories", ours+"/nodeinventories"),
 		named("write the inventory of its own node", inventoryOf("worker-1")),
 		named("write the inventory of another node", inventoryOf("worker-2")),

@@ -153,6 +153,10 @@ spec:
   pieces: 1
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: CoordinatorState
+metadata: {name: cluster}
+---
+apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: NodeUpgrade
 metadata: {name: worker-1}
 ---

@@ -232,7 +232,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %q is refused, want %q", name, got, test.want)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(limitsOf())); len(got) != 6 {
+	if got := slices.Sorted(maps.Keys(limitsOf())); len(got) != 7 {
 		t.Errorf("there are limits of %v", got)
 	}
 }

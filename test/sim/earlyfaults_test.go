@@ -92,20 +92,6 @@ func anyUnseenHold(s script) []fault {
 // ordersView is the number of an agent's view of its NodeUpgrade.
 const ordersView = 1
 
-// anySecondUpgrade has a person request another upgrade while the drain of a node is blocked, in one seed of eight with
-// more than one slot: the other nodes have the time to get ready for it.
-func anySecondUpgrade(s script) []fault {
-	r := rand.New(rand.NewPCG(s.Seed, 27))
-	if s.Budget == 1 || s.Workers < 2 || r.IntN(8) > 0 {
-		return nil
-	}
-	at := early(r.Float64()*r.Float64(), s.Lasts/2)
-	return []fault{
-		{At: at, Kind: "drain blocked", Step: v1alpha1.StepDraining, For: 90 * time.Second},
-		{At: at, Kind: []string{"request patch", "request reboot"}[r.IntN(2)], Step: v1alpha1.StepDraining},
-	}
-}
-
 // anyDeadKubelet has a kubelet die while its node settles after a Reboot, which no guard watches. The node settles
 // for less time than the node controller needs to notice that.
 func anyDeadKubelet(s *script) {

@@ -70,7 +70,8 @@ func TestPagesHelm(t *testing.T) {
 		t.Errorf("found only %d commands of helm", len(commands))
 	}
 	for _, command := range commands {
-		if !strings.Contains(command, " "+releaseName+" dist/charts/") || !strings.Contains(command, " --namespace "+releaseNamespace) {
+		ours := strings.Contains(command, " "+releaseName+" dist/charts/") || strings.Contains(command, " "+releaseName+" oci://ghcr.io/kubectl-upgrade/charts/"+releaseName+" ")
+		if !ours || !strings.Contains(command, " --namespace "+releaseNamespace) {
 			t.Errorf("another release: %s", command)
 		}
 		given := common.Values{}

@@ -127,7 +127,8 @@ var bugs = []bug{
 	}},
 	{"two upgrades go on at once", []edit{
 		{"pkg/cluster/plan/queue.go", "if n.spec.Upgrade != nil && (n.busy() || n.released()) {", "if n.Name == \"\" {"},
-		{"pkg/cluster/plan/queue.go", "case t.assigned(r):\n\t\treturn 0", "case t.assigned(r):\n\t\treturn 3"},
+		{"pkg/cluster/plan/queue.go", "case t.assigned(r):\n\t\treturn 0", "case t.assigned(r) && t.Name == \"upgrade\":\n\t\treturn 3"},
+		{"pkg/cluster/plan/decide.go", "case !s.cluster.specIsForTarget(n):\n\t\tmessage", "case n.Name == \"\" && !s.cluster.specIsForTarget(n):\n\t\tmessage"},
 	}},
 	{"an announced upgrade begins at once", []edit{
 		{"pkg/rules/people.go", "if start == nil || !now.Before(start.Time) {", "if start == nil || u.Name != \"\" {"},

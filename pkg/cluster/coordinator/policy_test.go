@@ -157,7 +157,8 @@ func TestPolicyTakesEffectWithoutRestart(t *testing.T) {
 	c.checkNoWrites()
 }
 
-// TestKeyringWithoutKeyOffersNothing checks that nothing is on offer if signatures are\n// required and cannot be verified.
+// TestKeyringWithoutKeyOffersNothing checks that nothing is on offer if signatures are required
+// and cannot be verified.
 func TestKeyringWithoutKeyOffersNothing(t *testing.T) {
 	c := newCluster(t, "cp1")
 	c.index.offer("v1.34.4")

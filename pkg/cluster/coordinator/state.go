@@ -12,10 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
-// recall returns the policy with the status that the coordinator remembers. That is the policy's own if
-// a former version wrote it, which kept it there, and has no CoordinatorState or has changed none. A
-// policy without either is new, or was restored from a backup of people's objects: what was taken back
-// is in the records.
+// recall returns the policy with what the coordinator remembers in its status: what the CoordinatorState
+// has. If there is none, or if a former version, which stored it in the status, has written that since, the
+// policy's own status counts. If the policy has no status either, records show what was taken back.
 func recall(policy *v1alpha1.UpgradePolicy, s clusterstate.Snapshot) *v1alpha1.UpgradePolicy {
 	recalled := *policy
 	switch unseen := policy.Status.ObservedGeneration <= 0; {

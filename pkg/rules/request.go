@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
@@ -13,8 +15,8 @@ func ClusterAPIDecides(policy *v1alpha1.UpgradePolicy) bool {
 
 // Request holds a node that Cluster API does not ask for, where it decides. The agent calls it again
 // with what it reads itself.
-func Request(policy *v1alpha1.UpgradePolicy, upgrade v1alpha1.ClusterUpgradeSpec, kind v1alpha1.UpgradeType, node, uid string) clusterstate.Hold {
-	if !ClusterAPIDecides(policy) || kind.KubeletsOnly() || upgrade.Requests(node, uid) {
+func Request(policy *v1alpha1.UpgradePolicy, upgrade types.UID, kind v1alpha1.UpgradeType, node *v1alpha1.NodeUpgrade) clusterstate.Hold {
+	if !ClusterAPIDecides(policy) || kind.KubeletsOnly() || node.RequestedFor(upgrade) {
 		return clusterstate.Hold{}
 	}
 	return NotRequested

@@ -244,12 +244,12 @@ var bugs = []bug{
 		{"pkg/version/skew.go", "if !from.SameLine(to) {", "if from.Major != to.Major {"},
 	}},
 	{"a node begins without Cluster API's request", []edit{
-		{"pkg/cluster/plan/filters_order.go", "return !t.clusterAPIDecides || t.Spec.Requests(n.Name, n.UID)", "return true"},
-		{"pkg/rules/request.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+		{"pkg/cluster/plan/filters_order.go", "return !t.clusterAPIDecides || n.stored.RequestedFor(t.UID)", "return true"},
+		{"pkg/rules/request.go", "|| node.RequestedFor(upgrade) {", "|| node != nil {"},
 	}},
 	{"a request that was taken back still counts", []edit{
 		{"pkg/cluster/plan/filters.go", "{node: notRequested, withdraws: true,", "{node: notRequested,"},
-		{"pkg/rules/request.go", "|| upgrade.Requests(node, uid) {", "|| node != \"\" {"},
+		{"pkg/rules/request.go", "|| node.RequestedFor(upgrade) {", "|| node != nil {"},
 	}},
 	{"a requested control plane leaves kubeadm out", []edit{
 		{"pkg/node/machine/locking.go", "case !kubeadmDone(o):", "case !kubeadmDone(o) && !(o.Host.ControlPlane && o.Spec.Release == v1alpha1.ReleaseNode):"},

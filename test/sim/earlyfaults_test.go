@@ -89,6 +89,22 @@ func anyUnseenHold(s script) []fault {
 	}
 }
 
+// anyForgottenAbandonment has a person abandon a node while it activates, and the NodeUpgrade that says so be deleted
+// before its agent looks again, in one seed of ten. The node's slot is free by then, which its agent's watch does not
+// say.
+func anyForgottenAbandonment(s script) []fault {
+	r := rand.New(rand.NewPCG(s.Seed, 27))
+	if r.IntN(10) > 0 {
+		return nil
+	}
+	at, node := early(r.Float64()*r.Float64(), s.Lasts/2), s.nodes()[0]
+	return []fault{
+		{At: at, Kind: "stall", Who: "agent " + node, Step: v1alpha1.StepActivating, Number: leasesView, For: time.Minute},
+		{At: at, Kind: "abandon", Step: v1alpha1.StepActivating},
+		{At: at, Kind: "delete nodeupgrade", Step: v1alpha1.StepActivating, Number: 5 + r.IntN(6)},
+	}
+}
+
 // ordersView is the number of an agent's view of its NodeUpgrade.
 const ordersView = 1
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -45,7 +46,7 @@ func (w *world) ask() {
 			continue
 		}
 		open = true
-		var nodes []any
+		asked := map[string]bool{}
 		controlPlane, workers := false, 0
 		for _, n := range w.nodes {
 			switch {
@@ -58,9 +59,9 @@ func (w *world) ask() {
 			default:
 				workers++
 			}
-			nodes = append(nodes, tree{"name": n.name, "uid": n.uid})
+			asked[n.uid] = true
 		}
-		w.writeRequests(u, nodes)
+		w.writeRequests(u, asked)
 	}
 	policy := w.livePolicy()
 	if open || policy == nil || policy.Status.Version == "" || policy.Spec.VersionsFrom != v1alpha1.VersionsFromClusterAPI {
@@ -78,20 +79,23 @@ func (w *world) ask() {
 	}
 }
 
-// writeRequests writes the requested nodes into the upgrade, if they differ.
-func (w *world) writeRequests(u *v1alpha1.ClusterUpgrade, nodes []any) {
-	same := len(nodes) == len(u.Spec.RequestedNodes)
-	for _, n := range nodes {
-		same = same && u.Spec.Requests(text(n.(tree), "name"), text(n.(tree), "uid"))
+// writeRequests has Cluster API ask for these nodes, by their UIDs, and for no others in the upgrade.
+func (w *world) writeRequests(u *v1alpha1.ClusterUpgrade, asked map[string]bool) {
+	for _, n := range w.nodes {
+		nu := w.nodeUpgrade(n.name)
+		if n.removed || nu == nil || !nu.OwnedBy(types.UID(n.uid)) || nu.RequestedFor(u.UID) == asked[n.uid] {
+			continue
+		}
+		w.note("Cluster API asks for %s in %s: %t", n.name, u.Name, asked[n.uid])
+		w.edit(key{Resource: "nodeupgrades", Name: n.name}, func(t tree) {
+			if annotations := child(t, "metadata", "annotations"); asked[n.uid] {
+				annotations[v1alpha1.RequestedForAnnotation] = string(u.UID)
+			} else {
+				w.since["requested "+n.uid] = w.now()
+				delete(annotations, v1alpha1.RequestedForAnnotation)
+			}
+		})
 	}
-	if same {
-		return
-	}
-	for _, was := range u.Spec.RequestedNodes {
-		w.since["requested "+was.UID] = w.now()
-	}
-	w.note("Cluster API asks for %d nodes in %s", len(nodes), u.Name)
-	w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) { child(t, "spec")["requestedNodes"] = nodes })
 }
 
 // isBehind reports whether a managed node has, as Cluster API sees it, not reached the version.
@@ -116,13 +120,11 @@ func (w *world) checkRequested(a *agentProgram, what string) {
 	if !w.script.ClusterAPIDecides || w.livePolicy() == nil || nu == nil || nu.Spec.Version == "" || nu.Spec.Type == v1alpha1.TypeRollback || w.since["policy"].After(a.ranAt) {
 		return
 	}
-	if w.since["requested "+a.node.uid].After(a.ranAt) || a.steps.State().Step.Info().Phase == v1alpha1.PhaseCommitted {
+	if w.since["requested "+a.node.uid].After(a.ranAt) || w.specChangedAt[nu.Name].After(a.ranAt) || a.steps.State().Step.Info().Phase == v1alpha1.PhaseCommitted {
 		return
 	}
-	for _, u := range w.upgrades() {
-		if string(u.UID) == a.steps.State().Upgrade.UID && u.Spec.Requests(a.node.name, a.node.uid) {
-			return
-		}
+	if nu.RequestedFor(types.UID(a.steps.State().Upgrade.UID)) {
+		return
 	}
 	w.broken("requests", "%s %s, and Cluster API has not asked for it", a.node.name, what)
 }

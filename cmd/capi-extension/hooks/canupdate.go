@@ -3,7 +3,6 @@ package hooks
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -95,7 +94,7 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 		return err
 	}
 	// A node that has the version needs no upgrade.
-	verdict, node, err := look(ctx, cluster, machine, step.To, nil)
+	verdict, facts, err := look(ctx, cluster, machine, step.To, nil)
 	switch {
 	case err != nil || verdict.State == progress.Done || verdict.State == progress.AtWork:
 		return err
@@ -106,14 +105,14 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 	if err != nil {
 		return err
 	}
-	if verdict, _, err = look(ctx, cluster, machine, step.To, upgrade); err != nil {
+	if verdict, facts, err = look(ctx, cluster, machine, step.To, upgrade); err != nil {
 		return err
 	}
 	switch {
 	case verdict.State == progress.Next && !step.From.SameLine(step.To):
-		return checkAPIServer(ctx, cluster, node.Name, step)
+		return checkAPIServer(ctx, cluster, facts.Node.Name, step)
 	case verdict.State == progress.Waits || verdict.State == progress.Stopped:
-		if !slices.Contains(upgrade.Spec.RequestedNodes, *node) {
+		if facts.NodeUpgrade == nil || !facts.NodeUpgrade.RequestedFor(upgrade.UID) {
 			return wait(verdict)
 		}
 	}

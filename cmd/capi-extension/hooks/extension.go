@@ -154,28 +154,27 @@ func needsUpgrade(v progress.Verdict) bool {
 
 // look reads how far a node is. upgrade may be nil.
 func look(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine, to version.Version,
-	upgrade *v1alpha1.ClusterUpgrade) (progress.Verdict, *v1alpha1.RequestedNode, error) {
+	upgrade *v1alpha1.ClusterUpgrade) (progress.Verdict, progress.Facts, error) {
 	name := machine.Status.NodeRef.Name
 	if name == "" {
-		return progress.Verdict{}, nil, refuse("Machine %s/%s has no node yet", machine.Namespace, machine.Name)
+		return progress.Verdict{}, progress.Facts{}, refuse("Machine %s/%s has no node yet", machine.Namespace, machine.Name)
 	}
 	node, err := cluster.Node(ctx, name)
 	if err != nil {
-		return progress.Verdict{}, nil, err
+		return progress.Verdict{}, progress.Facts{}, err
 	}
 	if node == nil {
-		return progress.Verdict{}, nil, refuse("cluster %s has no Node %s", cluster.Name, name)
+		return progress.Verdict{}, progress.Facts{}, refuse("cluster %s has no Node %s", cluster.Name, name)
 	}
 	order, err := cluster.NodeUpgrade(ctx, name)
 	if err != nil {
-		return progress.Verdict{}, nil, err
+		return progress.Verdict{}, progress.Facts{}, err
 	}
 	facts := progress.Facts{To: to, ControlPlane: management.OnControlPlane(machine), Node: node, NodeUpgrade: order, Upgrade: upgrade}
 	if upgrade != nil {
 		if facts.Others, err = cluster.Upgrades(ctx); err != nil {
-			return progress.Verdict{}, nil, err
+			return progress.Verdict{}, progress.Facts{}, err
 		}
 	}
-	verdict := progress.Of(facts)
-	return verdict, &v1alpha1.RequestedNode{Name: node.Name, UID: string(node.UID)}, nil
+	return progress.Of(facts), facts, nil
 }

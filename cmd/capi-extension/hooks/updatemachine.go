@@ -11,7 +11,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/progress"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -74,12 +73,12 @@ func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine, to 
 	if err != nil {
 		return progress.Verdict{}, err
 	}
-	verdict, node, err := look(ctx, cluster, machine, to, nil)
+	verdict, facts, err := look(ctx, cluster, machine, to, nil)
 	if err != nil {
 		return verdict, err
 	}
 	if verdict.State == progress.Done {
-		return verdict, e.finish(ctx, cluster, machine, node)
+		return verdict, e.finish(ctx, cluster, machine)
 	}
 	if refused := e.mayStart(ctx, cluster, machine); refused != nil || !needsUpgrade(verdict) {
 		return verdict, refused
@@ -95,12 +94,12 @@ func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine, to 
 	if management.ToBeReplaced(machine) {
 		return verdict, errors.Join(toBeReplaced(machine), management.Unmark(ctx, e.Management, machine))
 	}
-	if err := cluster.Request(ctx, upgrade.Name, *node); err != nil {
+	if err := cluster.Request(ctx, upgrade, facts.Node); err != nil {
 		return verdict, err
 	}
 	verdict, _, err = look(ctx, cluster, machine, to, upgrade)
 	if verdict.State == progress.Next {
-		verdict.Message = node.Name + " is asked for, and waits for the coordinator"
+		verdict.Message = facts.Node.Name + " is asked for, and waits for the coordinator"
 	}
 	return verdict, err
 }
@@ -128,8 +127,8 @@ func toBeReplaced(machine *clusterv1.Machine) error {
 }
 
 // finish takes back what was asked for a Machine whose node has the version and is in service.
-func (e *Extension) finish(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine, node *v1alpha1.RequestedNode) error {
-	if _, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool { return n == *node }); err != nil {
+func (e *Extension) finish(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine) error {
+	if _, err := cluster.Withdraw(ctx, machine.Status.NodeRef.Name); err != nil {
 		return err
 	}
 	return management.Unmark(ctx, e.Management, machine)
@@ -138,7 +137,7 @@ func (e *Extension) finish(ctx context.Context, cluster workload.Cluster, machin
 // Abandon takes back everything that was asked for a Machine.
 func (e *Extension) Abandon(ctx context.Context, cluster workload.Cluster, machine *clusterv1.Machine) error {
 	if name := machine.Status.NodeRef.Name; name != "" {
-		_, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool { return n.Name == name })
+		_, err := cluster.Withdraw(ctx, name)
 		if client.IgnoreNotFound(err) != nil { // without our objects, no node is asked for
 			return err
 		}

@@ -50,7 +50,7 @@ func TestUpdateMachine(t *testing.T) {
 		return w.updateMachine(ofControlPlane)
 	}
 	update()
-	if difference := cmp.Diff(map[string][]string{"capi-v1.34.4": {"cp1/uid-cp1"}}, w.upgrades()); difference != "" {
+	if difference := cmp.Diff(map[string][]string{"capi-v1.34.4": {"cp1"}}, w.upgrades()); difference != "" {
 		t.Errorf("asked for (-want +got):\n%s", difference)
 	}
 	if got := w.mark(cp1); got != management.Marked {
@@ -239,7 +239,7 @@ func TestMachinesAtOnce(t *testing.T) {
 		w.start(m.Name)
 		w.write(w.workload.Create(t.Context(), node(m.Status.NodeRef.Name)))
 		w.write(w.workload.Create(t.Context(), order(m.Status.NodeRef.Name)))
-		want = append(want, fmt.Sprintf("n%d/uid-n%d", i, i))
+		want = append(want, fmt.Sprint("n", i))
 	}
 	ask := func() {
 		var group sync.WaitGroup
@@ -305,7 +305,7 @@ func TestKilled(t *testing.T) {
 			w.updateMachine(ofWorker)
 			w.extension.Management, w.workload = healthy, reached
 			got := w.updateMachine(ofWorker)
-			want, mark := map[string][]string{"capi-v1.34.4": {"w1/uid-w1"}}, management.Marked
+			want, mark := map[string][]string{"capi-v1.34.4": {"w1"}}, management.Marked
 			if upgraded {
 				want, mark = map[string][]string{"capi-v1.34.4": {}}, ""
 				if got.RetryAfterSeconds != 0 {

@@ -21,6 +21,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
@@ -86,7 +87,10 @@ func newWorld(t *testing.T) *world {
 	w.workload = fake.NewClientBuilder().WithScheme(workload.Scheme()).WithObjects(
 		&v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage, VersionsFrom: v1alpha1.VersionsFromClusterAPI}},
 		node("cp1"), order("cp1"), node("w1"), order("w1"),
-	).Build()
+	).WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+		o.SetUID(types.UID("uid-" + o.GetName()))
+		return c.Create(ctx, o, options...)
+	}}).Build()
 	w.extension = &Extension{
 		Management: w.management, OnUncovered: Stop, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Open: func(_ context.Context, name types.NamespacedName) (workload.Cluster, error) {
@@ -251,16 +255,20 @@ func (w *world) write(err error) {
 	}
 }
 
-// upgrades lists the upgrades with the nodes that they are asked for.
+// upgrades lists the upgrades with the nodes that are asked for in them.
 func (w *world) upgrades() map[string][]string {
 	w.t.Helper()
 	var list v1alpha1.ClusterUpgradeList
 	w.write(w.workload.List(w.t.Context(), &list))
+	var nodes v1alpha1.NodeUpgradeList
+	w.write(w.workload.List(w.t.Context(), &nodes))
 	all := map[string][]string{}
 	for _, u := range list.Items {
 		names := []string{}
-		for _, n := range u.Spec.RequestedNodes {
-			names = append(names, n.Name+"/"+n.UID)
+		for _, n := range nodes.Items {
+			if n.RequestedFor(u.UID) {
+				names = append(names, n.Name)
+			}
 		}
 		all[u.Name] = names
 	}

@@ -195,10 +195,17 @@ func requested(t *testing.T, admin client.Client) string {
 	if err != nil {
 		return err.Error()
 	}
-	nodes, _, _ := unstructured.NestedSlice(u.Object, "spec", "requestedNodes")
+	var list unstructured.UnstructuredList
+	list.SetAPIVersion("kubectl-upgrade.dev/v1alpha1")
+	list.SetKind("NodeUpgradeList")
+	if err := admin.List(t.Context(), &list); err != nil {
+		return err.Error()
+	}
 	var names []string
-	for _, n := range nodes {
-		names = append(names, n.(map[string]any)["name"].(string))
+	for _, n := range list.Items {
+		if n.GetAnnotations()["kubectl-upgrade.dev/requested-for"] == string(u.GetUID()) {
+			names = append(names, n.GetName())
+		}
 	}
 	return strings.Join(names, ",")
 }

@@ -103,6 +103,8 @@ func TestWorkloadRights(t *testing.T) {
 	ours, theirs := upgrade("ours", "version: v1.34.4", made), upgrade("theirs", "version: v1.34.4", nil)
 	create(t, admin, ours)
 	create(t, admin, theirs)
+	order := object("kubectl-upgrade.dev/v1alpha1", "NodeUpgrade", "", "order", map[string]any{"managed": true})
+	create(t, admin, order)
 	for _, test := range []struct {
 		name string
 		try  func() error
@@ -124,8 +126,13 @@ func TestWorkloadRights(t *testing.T) {
 		{"choose a strategy", func() error {
 			return asked.Create(t.Context(), upgrade("new", "{version: v1.34.4, strategy: {maxUnavailable: 5}}", made), client.DryRunAll)
 		}, false},
-		{"ask for a node", func() error { return patch(t, asked, ours, `{"spec":{"requestedNodes":[{"name":"w1","uid":"u"}]}}`) }, true},
-		{"ask for a node in a person's retry", func() error { return patch(t, asked, theirs, `{"spec":{"requestedNodes":[{"name":"w1","uid":"u"}]}}`) }, true},
+		{"ask for a node", func() error {
+			return patch(t, asked, order, `{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-for":"u"}}}`)
+		}, true},
+		{"annotate a node's order", func() error { return patch(t, asked, order, `{"metadata":{"annotations":{"x":"y"}}}`) }, false},
+		{"abandon a node", func() error { return patch(t, asked, order, `{"abandoned":{"comment":"c"}}`) }, false},
+		{"release a node", func() error { return patch(t, asked, order, `{"spec":{"slot":"slot-1"}}`) }, false},
+		{"delete a node's order", func() error { return asked.Delete(t.Context(), order.DeepCopy(), client.DryRunAll) }, false},
 		{"ignore windows later", func() error { return patch(t, asked, ours, `{"spec":{"ignoreWindows":true}}`) }, false},
 		{"resume", func() error { return patch(t, asked, ours, `{"spec":{"suspend":true}}`) }, false},
 		{"annotate", func() error { return patch(t, asked, ours, `{"metadata":{"annotations":{"x":"y"}}}`) }, false},

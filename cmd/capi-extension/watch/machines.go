@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // Machines watches the Machines of the management cluster. Once a Machine is being deleted, or no longer
@@ -161,8 +160,8 @@ func (m *Machines) withdraw(ctx context.Context, left departure) error {
 	if err != nil {
 		return err
 	}
-	upgrades, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool { return n.Name == left.node })
-	if len(upgrades) > 0 {
+	requested, err := cluster.Withdraw(ctx, left.node)
+	if requested {
 		m.Log.InfoContext(ctx, "a node is no longer asked for", "machine", left.machine.String(), "cluster", left.cluster.String(), "node", left.node)
 	}
 	return client.IgnoreNotFound(err) // without our objects, no node is asked for

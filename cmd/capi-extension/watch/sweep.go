@@ -75,26 +75,47 @@ func (s *Sweep) sweep(ctx context.Context, name types.NamespacedName) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(upgrades, func(u v1alpha1.ClusterUpgrade) bool {
-		return u.Status.Outcome == "" && workload.Ours(upgrades, &u)
-	}) {
+	open := slices.DeleteFunc(slices.Clone(upgrades), func(u v1alpha1.ClusterUpgrade) bool {
+		return u.Status.Outcome != "" || !workload.Ours(upgrades, &u)
+	})
+	if len(open) == 0 {
 		return nil
 	}
-	machines, err := management.Machines(ctx, s.Management, name, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := cluster.Withdraw(ctx, func(n v1alpha1.RequestedNode) bool {
-		return !slices.ContainsFunc(machines, func(m clusterv1.Machine) bool {
-			return m.Status.NodeRef.Name == n.Name && m.DeletionTimestamp.IsZero() && management.Updating(&m)
-		})
-	}); err != nil {
+	if err := s.withdrawUnwanted(ctx, cluster, open); err != nil {
 		return err
 	}
 	return s.deleteUnwanted(ctx, cluster, &live)
 }
 
-// deleteUnwanted deletes the upgrades that no node has begun and whose version no object has: the change
+// withdrawUnwanted takes back the requests in these upgrades for nodes whose Machines are not updated now.
+func (s *Sweep) withdrawUnwanted(ctx context.Context, cluster workload.Cluster, open []v1alpha1.ClusterUpgrade) error {
+	machines, err := management.Machines(ctx, s.Management, cluster.Name, nil)
+	if err != nil {
+		return err
+	}
+	updated := map[string]bool{}
+	for i := range machines {
+		if m := &machines[i]; m.DeletionTimestamp.IsZero() && management.Updating(m) {
+			updated[m.Status.NodeRef.Name] = true
+		}
+	}
+	nodes, err := cluster.NodeUpgrades(ctx)
+	if err != nil {
+		return err
+	}
+	for name, n := range nodes {
+		requested := slices.ContainsFunc(open, func(u v1alpha1.ClusterUpgrade) bool { return n.RequestedFor(u.UID) })
+		if updated[name] || !requested {
+			continue
+		}
+		if _, err := cluster.Withdraw(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteUnwanted deletes the upgrades that no node is asked for, or has begun, and whose version no object has: the change
 // that asked for it was taken back.
 func (s *Sweep) deleteUnwanted(ctx context.Context, cluster workload.Cluster, live *clusterv1.Cluster) error {
 	owners, err := management.Owners(ctx, s.Management, cluster.Name)
@@ -111,7 +132,7 @@ func (s *Sweep) deleteUnwanted(ctx context.Context, cluster workload.Cluster, li
 	}
 	for i := range upgrades {
 		u := &upgrades[i]
-		if u.Status.Outcome != "" || u.Labels[workload.Label] != workload.LabelValue || len(u.Spec.RequestedNodes) > 0 || wanted(u.Spec.Version, owners, live) || begun(u, nodes) {
+		if u.Status.Outcome != "" || u.Labels[workload.Label] != workload.LabelValue || wanted(u.Spec.Version, owners, live) || begun(u, nodes) {
 			continue
 		}
 		if err := cluster.Delete(ctx, u); err != nil {
@@ -130,10 +151,13 @@ func wanted(to string, owners []management.Owner, live *clusterv1.Cluster) bool 
 	})
 }
 
-// begun reports whether a node has begun an upgrade, or failed in it.
+// begun reports whether a node is asked for in an upgrade, has begun it, or failed in it.
 func begun(u *v1alpha1.ClusterUpgrade, nodes map[string]*v1alpha1.NodeUpgrade) bool {
 	for _, n := range nodes {
 		of := n.Status.Upgrade
+		if n.RequestedFor(u.UID) {
+			return true
+		}
 		if of != nil && of.UID == string(u.UID) && n.Status.Step.Info().Phase != v1alpha1.PhaseInService && n.Status.Step.Info().Phase != v1alpha1.PhaseUnsupported {
 			return true
 		}

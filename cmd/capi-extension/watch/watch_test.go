@@ -50,10 +50,15 @@ func newClusters(t *testing.T, more ...client.Object) *clusters {
 		workload: fake.NewClientBuilder().WithScheme(workload.Scheme()).WithObjects(append([]client.Object{
 			&v1alpha1.ClusterUpgrade{
 				ObjectMeta: metav1.ObjectMeta{Name: "capi-v1.34.4", UID: "u", Labels: map[string]string{workload.Label: workload.LabelValue}},
-				Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", RequestedNodes: []v1alpha1.RequestedNode{{Name: "n1", UID: "1"}, {Name: "n2", UID: "2"}}},
+				Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"},
 			},
+			requestedFor("u", "n1"), requestedFor("u", "n2"),
 		}, more...)...).Build(),
 	}
+}
+
+func requestedFor(upgrade, node string) *v1alpha1.NodeUpgrade {
+	return &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: node, Annotations: map[string]string{v1alpha1.RequestedForAnnotation: upgrade}}}
 }
 
 // listing is a fake client, which cannot begin a watch with what is there.
@@ -91,8 +96,14 @@ func (c *clusters) requested(upgrade string) (nodes []string, there bool) {
 	if err := c.workload.Get(c.t.Context(), client.ObjectKey{Name: upgrade}, &u); err != nil {
 		return nil, false
 	}
-	for _, n := range u.Spec.RequestedNodes {
-		nodes = append(nodes, n.Name)
+	var list v1alpha1.NodeUpgradeList
+	if err := c.workload.List(c.t.Context(), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, n := range list.Items {
+		if n.RequestedFor(u.UID) {
+			nodes = append(nodes, n.Name)
+		}
 	}
 	return nodes, true
 }
@@ -219,7 +230,17 @@ func TestSweep(t *testing.T) {
 			return u
 		}(), requests: []string{"n1"}, stays: true},
 		{name: "one in which a node failed", upgrade: unwanted(), more: []client.Object{
-			&v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "n2"}, Status: v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed, Upgrade: &v1alpha1.UpgradeReference{Name: "capi-v1.34.5", UID: "v"}}},
+			&v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "n3"}, Status: v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed, Upgrade: &v1alpha1.UpgradeReference{Name: "capi-v1.34.5", UID: "v"}}},
+		}, requests: []string{"n1"}, stays: true},
+		{name: "one in which a node is asked for whose Machine is updated", upgrade: unwanted(), more: []client.Object{requestedFor("v", "n3")}, change: func(c *clusters) {
+			var m clusterv1.Machine
+			if err := c.management.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "m1"}, &m); err != nil {
+				t.Fatal(err)
+			}
+			m.Name, m.ResourceVersion, m.Status.NodeRef.Name = "m3", "", "n3"
+			if err := c.management.Create(t.Context(), &m); err != nil {
+				t.Fatal(err)
+			}
 		}, requests: []string{"n1"}, stays: true},
 		{name: "one that the topology is on its way to", upgrade: unwanted(), change: func(c *clusters) {
 			var cluster clusterv1.Cluster

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -188,65 +189,45 @@ func unusedName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
 	return name
 }
 
-// mostRequested is the API's limit on requestedNodes.
-const mostRequested = 128
-
 // Request asks for a node in an upgrade.
-func (c Cluster) Request(ctx context.Context, upgrade string, node v1alpha1.RequestedNode) error {
-	full := false
-	err := c.change(ctx, upgrade, func(nodes []v1alpha1.RequestedNode) []v1alpha1.RequestedNode {
-		others := slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.RequestedNode) bool { return n.Name == node.Name && n.UID != node.UID })
-		full = len(others) >= mostRequested && !slices.Contains(others, node)
-		if slices.Contains(others, node) || full {
-			return others
+func (c Cluster) Request(ctx context.Context, upgrade *v1alpha1.ClusterUpgrade, node *corev1.Node) error {
+	there := false
+	err := c.change(ctx, node.Name, func(nu *v1alpha1.NodeUpgrade) {
+		if there = nu.OwnedBy(node.UID); there {
+			metav1.SetMetaDataAnnotation(&nu.ObjectMeta, v1alpha1.RequestedForAnnotation, string(upgrade.UID))
 		}
-		return append(others, node)
 	})
-	if err == nil && full {
-		return &Problem{Cluster: c.Name, Message: fmt.Sprintf("%d nodes of cluster %s are asked for already", mostRequested, c.Name)}
+	if err == nil && !there {
+		return &Problem{Cluster: c.Name, Message: fmt.Sprintf("node %s of cluster %s has no NodeUpgrade yet: its coordinator creates one", node.Name, c.Name)}
 	}
 	return err
 }
 
-// Withdraw takes back the request for nodes in all upgrades of this program that have not ended. It
-// returns the names of the upgrades that it changed.
-func (c Cluster) Withdraw(ctx context.Context, withdrawn func(v1alpha1.RequestedNode) bool) ([]string, error) {
-	upgrades, err := c.Upgrades(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var changed []string
-	for i := range upgrades {
-		u := &upgrades[i]
-		if u.Status.Outcome != "" || !Ours(upgrades, u) || !slices.ContainsFunc(u.Spec.RequestedNodes, withdrawn) {
-			continue
-		}
-		err := c.change(ctx, u.Name, func(nodes []v1alpha1.RequestedNode) []v1alpha1.RequestedNode {
-			return slices.DeleteFunc(slices.Clone(nodes), withdrawn)
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return changed, err
-		}
-		changed = append(changed, u.Name)
-	}
-	return changed, nil
+// Withdraw takes back the request for a node, and reports whether there was one.
+func (c Cluster) Withdraw(ctx context.Context, node string) (bool, error) {
+	requested := false
+	err := c.change(ctx, node, func(nu *v1alpha1.NodeUpgrade) {
+		requested = nu.Annotations[v1alpha1.RequestedForAnnotation] != ""
+		delete(nu.Annotations, v1alpha1.RequestedForAnnotation)
+	})
+	return requested && err == nil, err
 }
 
-// change writes the requested nodes of an upgrade. Two replicas, or two machines, may do so at once.
-func (c Cluster) change(ctx context.Context, name string, to func([]v1alpha1.RequestedNode) []v1alpha1.RequestedNode) error {
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		var u v1alpha1.ClusterUpgrade
-		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &u); err != nil {
+// change writes the annotations of a NodeUpgrade, if there is one and they differ. The coordinator and the agent may
+// write it at the same time.
+func (c Cluster) change(ctx context.Context, name string, to func(*v1alpha1.NodeUpgrade)) error {
+	return problem(c.Name, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		nu, err := c.NodeUpgrade(ctx, name)
+		if nu == nil {
 			return err
 		}
-		before := u.DeepCopy()
-		u.Spec.RequestedNodes = to(u.Spec.RequestedNodes)
-		if slices.Equal(before.Spec.RequestedNodes, u.Spec.RequestedNodes) {
+		before := nu.DeepCopy()
+		if to(nu); maps.Equal(before.Annotations, nu.Annotations) {
 			return nil
 		}
-		return c.Client.Patch(ctx, &u, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	})
-	return problem(c.Name, err)
+		err = c.Client.Patch(ctx, nu, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return client.IgnoreNotFound(err)
+	}))
 }
 
 // Delete deletes an upgrade as it was read: one that has changed meanwhile stays.

@@ -1,13 +1,12 @@
 package workload
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -123,56 +122,57 @@ func TestEnsureAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestRequestsHaveALimit checks what is said when the API's limit is reached.
-func TestRequestsHaveALimit(t *testing.T) {
-	full := upgrade("a", 1)
-	for i := range mostRequested {
-		full.Spec.RequestedNodes = append(full.Spec.RequestedNodes, v1alpha1.RequestedNode{Name: fmt.Sprint("n", i), UID: "1"})
-	}
-	c := cluster(full)
-	if err := c.Request(t.Context(), "a", v1alpha1.RequestedNode{Name: "n1", UID: "1"}); err != nil {
-		t.Errorf("one that is asked for already: got %v", err)
-	}
-	want := "128 nodes of cluster machines/prod are asked for already"
-	if err := c.Request(t.Context(), "a", v1alpha1.RequestedNode{Name: "w", UID: "1"}); err == nil || err.Error() != want {
-		t.Errorf("one more: got %v, want %q", err, want)
-	}
-	if got := len(nodes(t, c, "a")); got != mostRequested {
-		t.Errorf("got %d nodes", got)
-	}
-}
-
-func nodes(t *testing.T, c Cluster, upgrade string) []v1alpha1.RequestedNode {
+// requested lists the nodes that are asked for in an upgrade.
+func requested(t *testing.T, c Cluster, upgrade string) (names []string) {
 	t.Helper()
-	var u v1alpha1.ClusterUpgrade
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Name: upgrade}, &u); err != nil {
+	all, err := c.NodeUpgrades(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return u.Spec.RequestedNodes
+	for name, n := range all {
+		if n.RequestedFor(types.UID(upgrade)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func TestRequestAndWithdraw(t *testing.T) {
-	c := cluster(upgrade("a", 1), upgrade("over", 1, ended, func(u *v1alpha1.ClusterUpgrade) {
-		u.Spec.RequestedNodes = []v1alpha1.RequestedNode{{Name: "w1", UID: "1"}}
-	}))
-	for _, node := range []v1alpha1.RequestedNode{{Name: "w1", UID: "1"}, {Name: "w2", UID: "2"}, {Name: "w1", UID: "1"}, {Name: "w1", UID: "3"}} {
-		if err := c.Request(t.Context(), "a", node); err != nil {
+	c := cluster()
+	for _, name := range []string{"w1", "w2"} {
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID("node " + name)}
+		if err := c.Client.Create(t.Context(), &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{owner}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []v1alpha1.RequestedNode{{Name: "w2", UID: "2"}, {Name: "w1", UID: "3"}}
-	if difference := cmp.Diff(want, nodes(t, c, "a")); difference != "" {
-		t.Errorf("requested; a node made again under its name is another one (-want +got):\n%s", difference)
+	request := func(upgrade, name, uid string) error {
+		return c.Request(t.Context(), &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{UID: types.UID(upgrade)}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}})
 	}
-	changed, err := c.Withdraw(t.Context(), func(n v1alpha1.RequestedNode) bool { return n.Name == "w1" })
-	if err != nil || !slices.Equal(changed, []string{"a"}) {
-		t.Errorf("withdrawn: got %v, %v, want a", changed, err)
+	for _, node := range []string{"w1", "w2", "w1"} {
+		if err := request("a", node, "node "+node); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if difference := cmp.Diff([]v1alpha1.RequestedNode{{Name: "w2", UID: "2"}}, nodes(t, c, "a")); difference != "" {
-		t.Errorf("withdrawn (-want +got):\n%s", difference)
+	if got := requested(t, c, "a"); !slices.Equal(got, []string{"w1", "w2"}) {
+		t.Errorf("requested: got %v, want w1 and w2", got)
 	}
-	if changed, err := c.Withdraw(t.Context(), func(n v1alpha1.RequestedNode) bool { return n.Name == "w1" }); err != nil || changed != nil {
-		t.Errorf("withdrawn again: got %v, %v", changed, err)
+	if err := request("b", "w2", "node w2"); err != nil || len(requested(t, c, "a")) != 1 || len(requested(t, c, "b")) != 1 {
+		t.Errorf("w2 in another upgrade: got %v, a has %v, b has %v", err, requested(t, c, "a"), requested(t, c, "b"))
+	}
+	for _, node := range []string{"w1", "w9"} { // made again under its name, and one of which the coordinator knows nothing
+		want := "node " + node + " of cluster machines/prod has no NodeUpgrade yet: its coordinator creates one"
+		if err := request("a", node, "another"); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", node, err, want)
+		}
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := c.Withdraw(t.Context(), "w1"); err != nil || was != want || len(requested(t, c, "a")) > 0 {
+			t.Errorf("withdrawn: got %t, %v, want %t; a has %v", was, err, want, requested(t, c, "a"))
+		}
+	}
+	if was, err := c.Withdraw(t.Context(), "w9"); err != nil || was {
+		t.Errorf("without a NodeUpgrade: got %t, %v", was, err)
 	}
 }
 

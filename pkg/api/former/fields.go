@@ -47,6 +47,7 @@ var fields = []field{
 	{kind: "ClusterUpgrade", at: "status.strategy.groups[]", was: "gates", byHand: ignoreGates},
 	{kind: "ClusterUpgrade", at: "spec.ignoreChecks[]", was: "reason", now: "comment", absent: "none was given"},
 	{kind: "ClusterUpgrade", at: "spec.ignoreGates[]", was: "reason", now: "comment"},
+	{kind: "ClusterUpgrade", at: "spec", was: "requestedNodes", byHand: "leave it out, as Cluster API's extension asks for the nodes anew"},
 	{kind: "ClusterUpgrade", at: "spec", was: "retryOf", now: "retryOf", byName: true},
 
 	{kind: "NodeUpgrade", at: "spec", was: "etcdSnapshot", now: "etcdSnapshotPolicy", values: map[string]string{"true": "Required"}},

@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,15 +75,6 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 
-	// RequestedNodes are the nodes that Cluster API asks for now. Where it decides on versions
-	// (the UpgradePolicy's versionsFrom), only these nodes begin, and one that is taken out of the
-	// list before its last check aborts. Its extension writes them; elsewhere they mean nothing.
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=128
-	// +optional
-	RequestedNodes []RequestedNode `json:"requestedNodes,omitempty"`
-
 	// StartTime is the first instant at which a node may begin. Images are staged
 	// before. Until then other upgrades may go first.
 	// +optional
@@ -154,25 +144,6 @@ func (u *ClusterUpgrade) Retry() *RetriedUpgrade {
 // Retries reports whether the upgrade retries the other one.
 func (s ClusterUpgradeSpec) Retries(other *ClusterUpgrade) bool {
 	return s.RetryOf != nil && s.RetryOf.Name == other.Name && (s.RetryOf.UID == "" || s.RetryOf.UID == string(other.UID))
-}
-
-// RequestedNode is a node that Cluster API asks for.
-type RequestedNode struct {
-	// Name of the Node.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
-	// UID of the Node: another Node that gets its name is not requested.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	UID string `json:"uid"`
-}
-
-// Requests reports whether Cluster API asks for the Node of that name and UID.
-func (s ClusterUpgradeSpec) Requests(node, uid string) bool {
-	return slices.Contains(s.RequestedNodes, RequestedNode{Name: node, UID: uid})
 }
 
 // Approved is what a person has approved.

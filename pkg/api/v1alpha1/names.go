@@ -32,6 +32,11 @@ const (
 	// that has passed its last check finishes.
 	HoldLabel = Group + "/hold"
 
+	// RequestedForAnnotation on a NodeUpgrade is the UID of the ClusterUpgrade for which Cluster API
+	// asks for the node. An admission policy rejects a change by a user without the verb request
+	// on nodeupgrades.
+	RequestedForAnnotation = Group + "/requested-for"
+
 	// UpgradeUIDLabel on an UpgradeRecord is the UID of the ClusterUpgrade that
 	// the record is about.
 	UpgradeUIDLabel = Group + "/upgrade-uid"

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // NodeUpgrade is one node's order and progress. It is named like the node and
 // owned by it. The coordinator writes spec and the condition Admitted, and that
@@ -171,6 +174,11 @@ func (a Abandoned) String() string {
 		return a.Comment
 	}
 	return a.Comment + " (" + a.By + ")"
+}
+
+// RequestedFor reports whether Cluster API asks for the node in the upgrade of that UID.
+func (n *NodeUpgrade) RequestedFor(upgrade types.UID) bool {
+	return upgrade != "" && n.Annotations[RequestedForAnnotation] == string(upgrade)
 }
 
 // NodeUpgradeList is a list of NodeUpgrades.

@@ -49,8 +49,8 @@ type UpgradePolicySpec struct {
 
 	// VersionsFrom is who decides which version nodes have. Requests, the default: ClusterUpgrades
 	// alone. ClusterAPI: Cluster API, through its extension. Then no patch is automatic, and in an
-	// upgrade to a version a node begins only while the ClusterUpgrade's requestedNodes has it; a
-	// control-plane node runs kubeadm and gets its kubelet in one turn. An upgrade of type Reboot
+	// upgrade to a version a node begins only while the annotation kubectl-upgrade.dev/requested-for of
+	// its NodeUpgrade is the ClusterUpgrade's UID; a control-plane node runs kubeadm and gets its kubelet in one turn. An upgrade of type Reboot
 	// or Rollback needs no such request.
 	// +optional
 	VersionsFrom VersionsFrom `json:"versionsFrom,omitempty"`

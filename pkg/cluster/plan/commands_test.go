@@ -162,12 +162,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "versions":
 		s.policy().Spec.VersionsFrom = v1alpha1.VersionsFrom(args[0])
 	case "request":
-		u := s.upgrade(args[0])
-		u.Generation++
-		u.Spec.RequestedNodes = nil
-		for _, name := range args[1:] {
-			u.Spec.RequestedNodes = append(u.Spec.RequestedNodes, v1alpha1.RequestedNode{Name: name, UID: s.node(name).UID})
-		}
+		s.request(s.upgrade(args[0]), args[1:])
 	case "strategy":
 		s.policy().Spec.Strategy.Groups, s.policy().Spec.Strategy.Method = groups(option["groups"]), v1alpha1.Method(option["method"])
 		return setStrategy(&s.policy().Spec.Strategy, option)

@@ -184,7 +184,7 @@ func etcdQuorum(c *cluster, n *node) clusterstate.Hold {
 
 // clusterAPIAllows reports whether the node may begin as far as Cluster API decides that.
 func (t *target) clusterAPIAllows(n *node) bool {
-	return !t.clusterAPIDecides || t.Spec.Requests(n.Name, n.UID)
+	return !t.clusterAPIDecides || n.stored.RequestedFor(t.UID)
 }
 
 // notRequested holds a node that Cluster API does not ask for.

@@ -131,19 +131,19 @@ func (c *chaos) ask() {
 	if !c.clusterAPIDecides {
 		return
 	}
-	spec := &c.Upgrades[0].Spec
-	spec.RequestedNodes = nil
+	var names []string
 	controlPlanes := false
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		status := &c.nodeUpgrade(n.Name, n.UID).Status
 		behind := n.Kubelet != c.to || n.ControlPlane && status.Versions.Kubeadm != c.to
-		if !behind || status.LacksImage() || len(spec.RequestedNodes) > 0 && (controlPlanes || len(spec.RequestedNodes) == 2) {
+		if !behind || status.LacksImage() || len(names) > 0 && (controlPlanes || len(names) == 2) {
 			continue
 		}
 		controlPlanes = controlPlanes || n.ControlPlane
-		spec.RequestedNodes = append(spec.RequestedNodes, v1alpha1.RequestedNode{Name: n.Name, UID: n.UID})
+		names = append(names, n.Name)
 	}
+	c.request(&c.Upgrades[0], names)
 }
 
 // setWindow opens a window for the next two days, or closes it.
@@ -165,7 +165,7 @@ func (c *chaos) disturb(t *rapid.T) {
 	case "ask":
 		c.ask()
 	case "ask nobody":
-		c.Upgrades[0].Spec.RequestedNodes = nil
+		c.request(&c.Upgrades[0], nil)
 	case "open":
 		c.setWindow(true)
 	case "close":
@@ -287,7 +287,7 @@ func (c *chaos) checkPlan(t *rapid.T, p plan.Plan) {
 			t.Fatalf("promise 2: %s is released while the gate is closed: %s", n.Name, c.gateReason(p))
 		}
 		u := c.Upgrades[0]
-		if asked := u.Spec.Requests(n.Name, n.Owner.UID); c.clusterAPIDecides && n.Slot != "" && p.Upgrade == u.Name && !asked {
+		if asked := c.nodeUpgrade(n.Name, n.Owner.UID).RequestedFor(u.UID); c.clusterAPIDecides && n.Slot != "" && p.Upgrade == u.Name && !asked {
 			t.Fatalf("%s begins, and Cluster API has not asked for it", n.Name)
 		}
 		if n.Reason == "" || n.Message == "" {

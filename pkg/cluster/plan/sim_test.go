@@ -193,6 +193,20 @@ func (s *sim) slot(name string) *clusterstate.Slot {
 }
 
 // nodeUpgrade returns the node's NodeUpgrade, and creates it where it is missing.
+// request has Cluster API ask for these nodes, and for no others, in an upgrade.
+func (s *sim) request(u *v1alpha1.ClusterUpgrade, names []string) {
+	for i := range s.NodeUpgrades {
+		if s.NodeUpgrades[i].RequestedFor(u.UID) {
+			s.NodeUpgrades[i].Annotations = nil
+		}
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; slices.Contains(names, n.Name) {
+			s.nodeUpgrade(n.Name, n.UID).Annotations = map[string]string{v1alpha1.RequestedForAnnotation: string(u.UID)}
+		}
+	}
+}
+
 func (s *sim) nodeUpgrade(name, uid string) *v1alpha1.NodeUpgrade {
 	for i := range s.NodeUpgrades {
 		if s.NodeUpgrades[i].Name == name {

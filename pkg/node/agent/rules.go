@@ -63,10 +63,10 @@ var ruleTable = []rule{
 	{"the ClusterUpgrade exists", atEachMoment, theUpgrade, (*question).upgradeHold},
 	{"the node's clock agrees with the API server's", atEachMoment, source{}, (*question).clockHold},
 	{"the order is what the upgrade fixed", atEachMoment, source{}, (*question).specHold},
-	{"Cluster API asks for the node, where it decides", atEachMoment, source{}, (*question).requestHold},
 	{"the upgrade is not suspended, has started and is approved; a window is open, and no exclusion holds", atEachMoment, schedules, (*question).windowHold},
 	{"the time that is left is enough", beforeItBegins | aheadOfItsTurn, source{}, (*question).timeHold},
 	{"the node is still released, and not abandoned", atEachMoment, theOrder, (*question).releaseHold},
+	{"Cluster API asks for the node, where it decides", atEachMoment, source{}, (*question).requestHold},
 	{"the node still holds its slot", atEachMoment, theSlot, (*question).slotHold},
 	{"etcd keeps its majority without this node's member", atEachMoment, source{}, (*question).etcdHold},
 	{"Kubernetes' version skew policy allows the version", beforeItBegins | untilTheLastCheck, apiServers, (*question).skewHold},
@@ -152,7 +152,7 @@ func (q *question) clockHold() (clusterstate.Hold, error) {
 func (q *question) specHold() (clusterstate.Hold, error) { return specHold(q.Spec, q.upgrade), nil }
 
 func (q *question) requestHold() (clusterstate.Hold, error) {
-	return rules.Request(q.policy, q.upgrade.Spec, q.Spec.Type, q.config.Node, string(q.node.UID)), nil
+	return rules.Request(q.policy, q.upgrade.UID, q.Spec.Type, q.live), nil
 }
 
 func (q *question) windowHold() (clusterstate.Hold, error) { return q.window(0), nil }

@@ -28,7 +28,7 @@ func TestAirGap(t *testing.T) {
 	c.apply(t, scenario.OpenSchedule)
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 	inside := startInside(t)
-	c.patchPolicy(t, `{"source":{"url":"https://`+inside.host+`/","insecure":false}}`)
+	c.patchPolicy(t, `{"source":{"url":"https://`+inside.host+`/","transportPolicy":"RequireTLS"}}`)
 	t.Run("a coordinator without the proxy", func(t *testing.T) { c.awaitSource(t, inside.host) })
 	t.Run("a coordinator with another CA", func(t *testing.T) {
 		c.configureCoordinator(t, newAuthority(t).pem)

@@ -24,5 +24,5 @@ func restoreEtcd(f *faultRun) error {
 	if err != nil {
 		return err
 	}
-	return f.RestoreEtcd(f.ctx, f.root, v1alpha1.EtcdSnapshot{Node: "cp1", Path: aside, Digest: sum[:64]}, "cp1")
+	return f.RestoreEtcd(f.ctx, f.root, v1alpha1.EtcdSnapshot{Node: "cp1", Path: aside, Digest: v1alpha1.DigestOf(sum[:64])}, "cp1")
 }

@@ -69,7 +69,7 @@ func (c *testCluster) oneApply(t *testing.T) {
 	c.checkIgnoredRecorded(t)
 	nodes := c.nodeRecords(t, minorTo)
 	scenario.Timeline(os.Stdout, nodes)
-	shares := scenario.Shares(nodes, upgrade.Status.TriggerTime.Time, upgrade.Status.CompletionTime.Time)
+	shares := scenario.Shares(nodes, upgrade.Status.TriggerTime.Time, upgrade.Status.EndTime.Time)
 	scenario.PrintShares(os.Stdout, shares)
 }
 

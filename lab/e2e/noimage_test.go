@@ -74,8 +74,8 @@ func (c *testCluster) unsupported(name string) error {
 	if err != nil {
 		return err
 	}
-	if node.Status.Step != v1alpha1.StepUnsupported || !strings.Contains(node.Status.Unsupported, "is no symlink") {
-		return fmt.Errorf("unsupported %q, %s", node.Status.Unsupported, describe(*node))
+	if node.Status.Step != v1alpha1.StepUnsupported || !strings.Contains(node.Status.Unsupported.Text(), "is no symlink") {
+		return fmt.Errorf("unsupported %q, %s", node.Status.Unsupported.Text(), describe(*node))
 	}
 	return nil
 }

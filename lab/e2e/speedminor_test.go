@@ -88,7 +88,7 @@ func (m *minorRun) apply(t *testing.T) {
 	}
 	nodes := c.nodeRecords(t, minorTo)
 	scenario.Timeline(os.Stdout, nodes)
-	m.shares = scenario.Shares(nodes, upgrade.Status.TriggerTime.Time, upgrade.Status.CompletionTime.Time)
+	m.shares = scenario.Shares(nodes, upgrade.Status.TriggerTime.Time, upgrade.Status.EndTime.Time)
 	scenario.PrintShares(os.Stdout, m.shares)
 	if !m.loaded {
 		c.checkStill(t, began)

@@ -95,7 +95,7 @@ func (l Lab) copySnapshot(ctx context.Context, snapshot v1alpha1.EtcdSnapshot, c
 		return fmt.Errorf("reading the snapshot on %s: %w", snapshot.Node, err)
 	}
 	for _, node := range controlPlanes {
-		script := fmt.Sprintf("umask 077; cat >%[1]s; echo '%[2]s  %[1]s' | sha256sum -c -", restoredFrom, strings.TrimPrefix(snapshot.Digest, "sha256:"))
+		script := fmt.Sprintf("umask 077; cat >%[1]s; echo '%[2]s  %[1]s' | sha256sum -c -", restoredFrom, snapshot.Digest.SHA256())
 		cmd := exec.CommandContext(ctx, l.Program, "exec", node, "--", "bash", "-euo", "pipefail", "-c", script)
 		cmd.Stdin = strings.NewReader(string(data))
 		if _, err := quiet.run(cmd); err != nil {

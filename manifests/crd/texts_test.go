@@ -47,19 +47,19 @@ var texts = []struct {
 		spec.nodes[].from spec.nodes[].methodMessage spec.nodes[].name spec.nodes[].reason spec.nodes[].steps[].step spec.nodes[].to spec.reason spec.upgrade.name spec.upgrade.uid
 		spec.version`},
 	{ofIndex, "ClusterUpgrade", `images[].digest images[].url`},
-	{ofIndex, "UpgradePolicy", `formerlyOffered[].images[].architecture formerlyOffered[].images[].digest formerlyOffered[].version
-		images[].digest images[].url offered[].images[].architecture offered[].images[].digest offered[].version`},
+	{ofIndex, "UpgradePolicy", `formerlyOffered[].images[].digest formerlyOffered[].version
+		images[].digest images[].url offered[].images[].digest offered[].version`},
 	{ofGates, "UpgradePolicy", `gates[].message`},
 	{ofNotices, "ClusterUpgrade", `notices[].message notices[].node notices[].reason`},
 	{bounded, "MaintenanceSchedule", `conditions[].message`},
 	{bounded, "UpgradePolicy", `conditions[].message`},
 	{ofAgents, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
 		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
-		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootProblem
+		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootProblem.message
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
 		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message slot
-		step steps[].step unsupported upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
+		step steps[].step unsupported.message upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},
 	{ofSpecs, "ClusterUpgrade", `notices[].failed[] notices[].pending[] strategy.drain.rules[].name
 		strategy.drain.rules[].namespaces[] strategy.drain.rules[].podSelector.matchExpressions[].key
@@ -75,6 +75,8 @@ var texts = []struct {
 		spec.ignoreGates[].by spec.ignoreGates[].name spec.ignoreGates[].comment spec.comment spec.requestedBy`},
 	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
+	{ownWords, "NodeInventory", `softRebootProblem.reason`},
+	{ownWords, "NodeUpgrade", `unsupported.reason`},
 	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},
 }
 

@@ -113,7 +113,7 @@ func (s Source) Architectures(version string) []string {
 	}
 	list := []string{}
 	for _, image := range s.Images(version) {
-		list = append(list, image.Architecture)
+		list = append(list, string(image.Architecture))
 	}
 	return list
 }

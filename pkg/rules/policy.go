@@ -52,7 +52,7 @@ func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
 	}
 	for i := range status.Ran {
 		if status.Ran[i].Upgrade == *status.Upgrade {
-			u.Status.CompletionTime = status.Ran[i].SinceTime // if it is known
+			u.Status.EndTime = status.Ran[i].SinceTime // if it is known
 		}
 	}
 	if slices.ContainsFunc(status.TakenBack, func(taken v1alpha1.TakenBackVersion) bool { return taken.Upgrade == *status.Upgrade }) {

@@ -59,11 +59,11 @@ func (a *Availability) Fits(now time.Time, need time.Duration) bool {
 	return a.Closes == nil || !now.Add(need).After(*a.Closes)
 }
 
-// NewWindows reads the schedules for the upgrade. ignoreWindows has no effect after its
+// NewWindows reads the schedules for the upgrade. windowPolicy has no effect after its
 // end: a node that joins late waits for a window.
 func NewWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule) *Windows {
 	w := &Windows{schedules: schedules, classes: map[classKey]*Class{}}
-	w.ignored = upgrade.Spec.IgnoreWindows && upgrade.Status.Outcome == ""
+	w.ignored = upgrade.Spec.IgnoresWindows() && upgrade.Status.Outcome == ""
 	for _, s := range schedules {
 		if s.Spec.NodeSelector == nil {
 			continue

@@ -12,7 +12,7 @@ func At(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, 
 	return NewMoment(schedules, now).At(nodeLabels, t)
 }
 
-// IgnoringWindows is At for an upgrade with ignoreWindows: only exclusions count.
+// IgnoringWindows is At for an upgrade with windowPolicy Ignore: only exclusions count.
 func IgnoringWindows(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
 	return NewMoment(schedules, now).IgnoringWindows(nodeLabels, t)
 }

@@ -69,7 +69,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"UpgradePolicy", named("cluster", "spec: {}")},
 		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch}, {type: Reboot}]}")},
 		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch, minAgeSeconds: 0, noticeSeconds: 2592000, minIntervalSeconds: 31536000}, {type: Reboot, noticeSeconds: 0, minIntervalSeconds: 0}], historyLimit: 1, nodeSelector: "+everySelector+"}")},
-		{"UpgradePolicy", named("cluster", "spec: {source: {url: 'http://mirror.example:8080/k/', insecure: true, intervalSeconds: 1, keyring: '-----BEGIN PGP PUBLIC KEY BLOCK-----'}}")},
+		{"UpgradePolicy", named("cluster", "spec: {source: {url: 'http://mirror.example:8080/k/', transportPolicy: AllowHTTP, intervalSeconds: 1, keyring: '-----BEGIN PGP PUBLIC KEY BLOCK-----'}}")},
 		{"UpgradePolicy", named("cluster", "spec: {strategy: "+everyStrategy+"}")},
 		{"UpgradePolicy", named("cluster", "spec: {silences: [{name: a, url: 'https://alertmanager.monitoring.svc:9093/am', caSecretRef: {name: ca}, tokenSecretRef: {name: token}, matchers: [{name: instance, value: '{node}:9100'}, {name: cluster, value: prod}]}]}")},
 		{"UpgradePolicy", named("cluster", "spec: {notices: [{name: chat, urlSecretRef: {name: chat.example}}, {name: 1-2, urlSecretRef: {name: b}, events: [Announced, Began, NodeFailed, Stalled, Waiting, Ended], template: '{{.Text}}'}]}")},
@@ -83,12 +83,12 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"ClusterUpgrade", "spec: {type: Minor, version: v1.35.4, strategy: {method: SoftReboot}}"},
 		{"ClusterUpgrade", "spec: {type: Reboot}"},
 		{"ClusterUpgrade", "spec: {type: Reboot, comment: a new kernel}"},
-		{"ClusterUpgrade", "spec: {type: Rollback, version: v1.34.3, comment: it crashes, ignoreWindows: true, strategy: {method: SoftReboot}, nodeSelector: {matchLabels: {kubernetes.io/hostname: w1}}}"},
+		{"ClusterUpgrade", "spec: {type: Rollback, version: v1.34.3, comment: it crashes, windowPolicy: Ignore, strategy: {method: SoftReboot}, nodeSelector: {matchLabels: {kubernetes.io/hostname: w1}}}"},
 		{"MaintenanceSchedule", "spec: {maintenanceExclusions: [{name: a, startTime: \"2026-01-03T01:00:00Z\", endTime: \"2026-01-03T02:00:00Z\", upgradeTypes: [Patch, Rollback]}]}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: " + everyStrategy + "}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {maxUnavailable: 3, maxFailures: 5}}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, nodeSelector: " + everySelector + "}"},
-		{"ClusterUpgrade", `spec: {version: v1.34.4, startTime: "2026-12-24T18:00:00Z", suspend: true, ignoreWindows: true, retryOf: {name: v1.34.4},
+		{"ClusterUpgrade", `spec: {version: v1.34.4, startTime: "2026-12-24T18:00:00Z", suspend: true, windowPolicy: Ignore, retryOf: {name: v1.34.4},
 			approved: {upgrade: true, groups: [canary, db]}, ignoreChecks: [{id: etcd-single, comment: a test cluster}, {id: bare-pod, comment: tests}]}`},
 
 		{"NodeUpgrade", "{}"},
@@ -99,9 +99,9 @@ func TestValidValuesAreAccepted(t *testing.T) {
 
 		{"UpgradeRecord", record("")},
 		{"UpgradeRecord", record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, createdBy: coordinator, triggerTime: "2026-11-22T01:00:00Z",
-			etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, comment: it is off}], digests: [{architecture: amd64, digest: "sha256:00"}],
+			etcdSnapshot: {node: cp1, path: /x, digest: "` + digest + `", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, comment: it is off}], digests: [{architecture: amd64, digest: "` + digest + `"}],
 			counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a}, {name: b, from: v1.34.4, to: v1.35.4, startTime: "2026-11-22T01:00:00Z",
-			completionTime: "2026-11-22T02:00:00Z", attempts: 2, componentsSeconds: 60, rebootSeconds: 90, restartSeconds: 10, softRebootSeconds: 20, methodMessage: systemd is 252, reason: KubeadmFailed,
+			endTime: "2026-11-22T02:00:00Z", attempts: 2, componentsSeconds: 60, rebootSeconds: 90, restartSeconds: 10, softRebootSeconds: 20, methodMessage: systemd is 252, reason: KubeadmFailed,
 			steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z", endTime: "2026-11-22T01:01:00.000000Z"}]}]`)},
 		{"NodeInventory", `gatheredTime: "2026-11-22T01:00:00Z"`},
 	}
@@ -160,5 +160,5 @@ func named(name, text string) string {
 
 // record returns a valid UpgradeRecord with more fields.
 func record(more string) string {
-	return `{spec: {upgrade: {name: u, uid: 1-2}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1` + more + "}}"
+	return `{spec: {upgrade: {name: u, uid: 1-2}, outcome: Failed, endTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1` + more + "}}"
 }

@@ -29,7 +29,7 @@ func TestChangesOfSpec(t *testing.T) {
 		{"suspend", patch, `{"spec":{"suspend":true}}`, "", ""},
 		{"the strategy", patch, `{"spec":{"strategy":{"maxUnavailable":"20%"}}}`, "", ""},
 		{"the start", reboot, `{"spec":{"startTime":"2026-12-24T18:00:00Z"}}`, "", ""},
-		{"windows", patch, `{"spec":{"ignoreWindows":true}}`, "", ""},
+		{"windows", patch, `{"spec":{"windowPolicy":"Ignore"}}`, "", ""},
 		{"checks", patch, `{"spec":{"ignoreChecks":[{"id":"etcd-single","comment":"a"}]}}`, "", ""},
 		{"an approval", some, `{"spec":{"approved":{"upgrade":true,"groups":["a"]}}}`, "", ""},
 		{"labels", some, `{"metadata":{"labels":{"a":"b"}}}`, "", ""},

@@ -16,7 +16,7 @@ func TestRecordsOfTheFirstVersionAreKept(t *testing.T) {
 	client := server(t)
 	former := object(t, "UpgradeRecord", record(""))
 	for field, value := range map[string]any{
-		"upgrade": map[string]any{"name": "u", "uid": "former"}, "outcome": "RolledBack", "completionTime": "2026-11-22T02:00:00Z", "requestReason": "CVE",
+		"upgrade": map[string]any{"name": "u", "uid": "former"}, "outcome": "RolledBack", "endTime": "2026-11-22T02:00:00Z", "requestReason": "CVE",
 		"piece": int64(1), "pieces": int64(1), "nodes": []any{map[string]any{"name": "w1", "reason": "RolledBack"}},
 		"ignoreChecks": []any{map[string]any{"id": "bare-pod", "reason": "tests"}},
 	} {
@@ -41,7 +41,7 @@ func TestRecordsOfTheFirstVersionAreKept(t *testing.T) {
 	}
 	s := read.Spec
 	if s.Upgrade.UID != "former" || s.Outcome != v1alpha1.OutcomeRolledBack || s.Comment != "CVE" || s.Piece != 1 || len(s.Nodes) != 1 || s.Nodes[0].Name != "w1" ||
-		len(s.IgnoreChecks) != 1 || s.IgnoreChecks[0].Comment != "tests" || s.CompletionTime.IsZero() {
+		len(s.IgnoreChecks) != 1 || s.IgnoreChecks[0].Comment != "tests" || s.EndTime.IsZero() {
 		t.Errorf("read %+v", s)
 	}
 }

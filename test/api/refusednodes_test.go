@@ -55,12 +55,12 @@ func TestWrongNodeUpgradesAreRefused(t *testing.T) {
 
 func TestWrongRecordsAreRefused(t *testing.T) {
 	refuse(t, "UpgradeRecord", []refusal{
-		{"no upgrade", `{spec: {outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.upgrade", "Required value"},
-		{"no outcome", `{spec: {upgrade: {name: u, uid: '1'}, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.outcome", "Required value"},
-		{"an unknown outcome", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Fine, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.outcome", `"Succeeded", "Failed", "RolledBack", "Superseded"`},
-		{"no end", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, piece: 1, pieces: 1}}`, "spec.completionTime", "Required value"},
-		{"no piece", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", pieces: 1}}`, "spec.piece", "Required value"},
-		{"piece 0", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 0, pieces: 1}}`, "spec.piece", "greater than or equal to 1"},
+		{"no upgrade", `{spec: {outcome: Failed, endTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.upgrade", "Required value"},
+		{"no outcome", `{spec: {upgrade: {name: u, uid: '1'}, endTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.outcome", "Required value"},
+		{"an unknown outcome", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Fine, endTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1}}`, "spec.outcome", `"Succeeded", "Failed", "RolledBack", "Superseded"`},
+		{"no end", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, piece: 1, pieces: 1}}`, "spec.endTime", "Required value"},
+		{"no piece", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, endTime: "2026-11-22T02:00:00Z", pieces: 1}}`, "spec.piece", "Required value"},
+		{"piece 0", `{spec: {upgrade: {name: u, uid: '1'}, outcome: Failed, endTime: "2026-11-22T02:00:00Z", piece: 0, pieces: 1}}`, "spec.piece", "greater than or equal to 1"},
 		{"a node without a name", record(", nodes: [{attempts: 1}]"), "spec.nodes[0].name", "Required value"},
 		{"a sentence for a reason", record(", reason: it failed"), "spec.reason", "should match"},
 		{"501 nodes", record(", nodes: [" + strings.Repeat("{name: a}, ", 501) + "]"), "spec.nodes", "at most 500"},

@@ -42,7 +42,7 @@ func TestWrongClusterUpgradesAreRefused(t *testing.T) {
 		{"a long version", "spec: {version: v1.34.4-" + strings.Repeat("a", 64) + "}", "spec.version", "64"},
 		spec("a time that is none", "startTime: tonight", "spec.startTime", "date-time"),
 		spec("suspend as a word", `suspend: "yes"`, "spec.suspend", "boolean"),
-		spec("windows ignored as a word", `ignoreWindows: "yes"`, "spec.ignoreWindows", "boolean"),
+		spec("windows ignored as a truth", `windowPolicy: true`, "spec.windowPolicy", "string"),
 		spec("a long name to retry", "retryOf: {name: "+strings.Repeat("a", 254)+"}", "spec.retryOf.name", "253"),
 
 		spec("a check without an id", "ignoreChecks: [{comment: x}]", "spec.ignoreChecks[0].id", "Required value"),

@@ -14,7 +14,7 @@ import (
 )
 
 // ended is the status of an upgrade that has ended.
-const ended = `triggerTime: "2026-11-22T01:00:00Z", completionTime: "2026-11-22T02:00:00Z", outcome: Failed,
+const ended = `triggerTime: "2026-11-22T01:00:00Z", endTime: "2026-11-22T02:00:00Z", outcome: Failed,
 	images: [{architecture: amd64, url: 'https://images.example/k.raw', digest: '` + digest + `'}]`
 
 // TestFieldsThatAreSetOnce checks that fields which are set at the trigger or the end cannot be
@@ -25,8 +25,8 @@ func TestFieldsThatAreSetOnce(t *testing.T) {
 	rows := []struct{ name, change, field, words string }{
 		{"another trigger", `{"triggerTime":"2026-11-22T01:00:01Z"}`, "status.triggerTime", again},
 		{"no trigger", `{"triggerTime":null}`, "status.triggerTime", again},
-		{"another end", `{"completionTime":"2026-11-22T02:00:01Z"}`, "status.completionTime", again},
-		{"no end", `{"completionTime":null}`, "status.completionTime", again},
+		{"another end", `{"endTime":"2026-11-22T02:00:01Z"}`, "status.endTime", again},
+		{"no end", `{"endTime":null}`, "status.endTime", again},
 		{"another outcome", `{"outcome":"Succeeded"}`, "status.outcome", again},
 		{"no outcome", `{"outcome":null}`, "status.outcome", again},
 		{"another image", `{"images":[{"architecture":"amd64","url":"https://images.example/k.raw","digest":"` + other + `"}]}`, "status.images", "are fixed at the trigger"},
@@ -54,7 +54,7 @@ func TestFieldsThatAreSetOnce(t *testing.T) {
 		"nothing":      "{observedGeneration: 1}",
 		"other things": "{" + strings.NewReplacer("01:00:00", "01:00:01", "02:00:00", "02:00:01", "Failed", "Succeeded", "sha256:0", "sha256:1").Replace(ended) + "}",
 	} {
-		for _, field := range []string{"status.triggerTime", "status.images", "status.outcome", "status.completionTime"} {
+		for _, field := range []string{"status.triggerTime", "status.images", "status.outcome", "status.endTime"} {
 			_, err := client.ApplyStatus(ctx, "ended", withStatus(t, u, status), metav1.ApplyOptions{FieldManager: "coordinator", Force: true})
 			check(t, "its manager applies "+name, err, field, "")
 		}
@@ -79,8 +79,8 @@ func TestImagesMayChangeUntilTrigger(t *testing.T) {
 // finalizers.
 func TestRecordIsImmutable(t *testing.T) {
 	full := record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, comment: r, createdBy: coordinator, requestedBy: alice, triggerTime: "2026-11-22T01:00:00Z",
-		etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, comment: it is off}],
-		digests: [{architecture: amd64, digest: "sha256:00"}], counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a, attempts: 1, steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z"}]}]`)
+		etcdSnapshot: {node: cp1, path: /x, digest: "` + digest + `", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, comment: it is off}],
+		digests: [{architecture: amd64, digest: "` + digest + `"}], counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a, attempts: 1, steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z"}]}]`)
 	for name, text := range map[string]string{"with every field": full, "with none that may be absent": record("")} {
 		t.Run(name, func(t *testing.T) { neverChanged(t, text) })
 	}
@@ -94,8 +94,8 @@ func neverChanged(t *testing.T, text string) {
 	records := client.Resource(resources["UpgradeRecord"])
 	for field, value := range map[string]string{
 		"upgrade": `{"name":"other","uid":"2"}`, "type": `"Patch"`, "fromVersion": `"v1.33.0"`, "version": `"v1.36.0"`, "outcome": `"Succeeded"`,
-		"reason": `"Unhealthy"`, "message": `"other"`, "comment": `"other"`, "createdBy": `"me"`, "requestedBy": `"me"`, "triggerTime": `"2026-11-22T01:00:01Z"`, "completionTime": `"2026-11-22T02:00:01Z"`,
-		"ignoreChecks": `[{"id":"kured","comment":"it is on"}]`, "etcdSnapshot": `{"node":"cp2","path":"/x","digest":"sha256:00","creationTime":"2026-11-22T01:00:00Z"}`,
+		"reason": `"Unhealthy"`, "message": `"other"`, "comment": `"other"`, "createdBy": `"me"`, "requestedBy": `"me"`, "triggerTime": `"2026-11-22T01:00:01Z"`, "endTime": `"2026-11-22T02:00:01Z"`,
+		"ignoreChecks": `[{"id":"kured","comment":"it is on"}]`, "etcdSnapshot": `{"node":"cp2","path":"/x","digest":"` + digest + `","creationTime":"2026-11-22T01:00:00Z"}`,
 		"counts": `{"total":9,"done":0,"active":0,"waiting":0,"blocked":1,"unsupported":0}`, "piece": "2", "pieces": "2",
 		"digests": `[{"architecture":"amd64","digest":"sha256:11"}]`,
 		"nodes":   `[{"name":"a","attempts":2,"steps":[{"step":"Kubeadm","startTime":"2026-11-22T01:00:00.000000Z"}]}]`,

@@ -27,7 +27,7 @@ func TestLargestStateIsStored(t *testing.T) {
 	for i := range 128 {
 		turn := v1alpha1.HookTurn{
 			ID: 1<<40 - int64(i), Upgrade: reference, Version: text(64), From: text(64), Node: text(253), NodeUID: text(36), Release: v1alpha1.ReleaseControlPlane,
-			Attempts: 1000, BeginTime: now, TookSlot: true, Outcome: v1alpha1.TurnRolledBack, Gate: text(63), Unused: 1000, PolicyGeneration: 1 << 40,
+			Attempts: 1000, StartTime: now, TookSlot: true, Outcome: v1alpha1.TurnRolledBack, Gate: text(63), Unused: 1000, PolicyGeneration: 1 << 40,
 		}
 		for j := range 4 {
 			turn.Hooks = append(turn.Hooks, v1alpha1.HookRun{

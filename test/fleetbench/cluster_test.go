@@ -95,7 +95,7 @@ func (c *cluster) createPolicy() {
 	c.Cleanup(index.Close)
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	policy.Spec.Mode, policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{}
-	policy.Spec.Source = v1alpha1.ImageSource{URL: index.URL + "/", Insecure: true}
+	policy.Spec.Source = v1alpha1.ImageSource{URL: index.URL + "/", TransportPolicy: v1alpha1.TransportAllowHTTP}
 	policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromString("10%"))
 	policy.Spec.Strategy.SettleSeconds = ptr.To(int32(settle.Seconds()))
 	_, err := c.ours.UpgradePolicies.Create(c.Context(), policy, metav1.CreateOptions{})

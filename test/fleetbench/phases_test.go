@@ -70,7 +70,7 @@ func (c *cluster) measureUpgrade(r *result) {
 		}
 		return u.Status.Outcome != ""
 	})
-	r.Wall = u.Status.CompletionTime.Sub(u.CreationTimestamp.Time)
+	r.Wall = u.Status.EndTime.Sub(u.CreationTimestamp.Time)
 	if u.Status.Outcome != v1alpha1.OutcomeSucceeded {
 		c.Errorf("the upgrade ended: %+v", u.Status)
 	}

@@ -112,7 +112,7 @@ func TestHostileIndex(t *testing.T) {
 					}).URL
 				}, func(input string) {
 					folder, address, _ := strings.Cut(input, "\n")
-					from := v1alpha1.ImageSource{URL: address, Insecure: true}
+					from := v1alpha1.ImageSource{URL: address, TransportPolicy: v1alpha1.TransportAllowHTTP}
 					if row.signature != nil {
 						from.Keyring = key
 					}

@@ -169,7 +169,7 @@ func (w *world) createObjects() {
 	w.Cleanup(index.Close)
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	policy.Spec.Mode, policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
-	policy.Spec.Source = v1alpha1.ImageSource{URL: index.URL + "/", Insecure: true, IntervalSeconds: 1}
+	policy.Spec.Source = v1alpha1.ImageSource{URL: index.URL + "/", TransportPolicy: v1alpha1.TransportAllowHTTP, IntervalSeconds: 1}
 	_, err := w.ours.UpgradePolicies.Create(w.Context(), policy, metav1.CreateOptions{})
 	w.must(err)
 	w.schedule("nights", "FREQ=DAILY")
@@ -201,7 +201,7 @@ func (w *world) createObjects() {
 		ObjectMeta: metav1.ObjectMeta{Name: "past", Labels: map[string]string{v1alpha1.UpgradeUIDLabel: "u0"}},
 		Spec: v1alpha1.UpgradeRecordSpec{
 			UpgradeSummary: v1alpha1.UpgradeSummary{
-				Upgrade: v1alpha1.UpgradeReference{Name: "past", UID: "u0"}, Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: ended,
+				Upgrade: v1alpha1.UpgradeReference{Name: "past", UID: "u0"}, Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, EndTime: ended,
 			},
 			Piece: 1, Pieces: 1,
 		},

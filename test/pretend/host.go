@@ -57,7 +57,7 @@ type Host struct {
 func NewHost() *Host {
 	return &Host{
 		Facts: verb.HostFacts{
-			BootID: "boot-0", Supported: true,
+			BootID:    "boot-0",
 			Installed: []string{"v1.34.3"}, Active: "v1.34.3", Merged: "v1.34.3",
 		},
 		Running: map[verb.Verb]bool{}, Results: map[verb.Verb]*verb.Result{},

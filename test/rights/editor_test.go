@@ -23,7 +23,7 @@ var ofCoordinator = []try{
 	change("write the policy's status", ours+"/upgradepolicies/cluster/status", `{"status":{"version":"v1.34.4"}}`),
 	create("create an upgrade that the policy asked for", ours+"/clusterupgrades",
 		`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"ClusterUpgrade","metadata":{"name":"new","annotations":{"kubectl-upgrade.dev/created-by":"coordinator"}},"spec":{"type":"Reboot"}}`),
-	create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"spec":{"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1}`)),
+	create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"spec":{"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","endTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1}`)),
 	edit("reserve a slot", leases+"/free", `{"metadata":{"annotations":{"kubectl-upgrade.dev/reserved-for":"worker-1/uid"}}}`),
 	edit("free a slot", leases+"/held-by-1", `{"metadata":{"annotations":{"kubectl-upgrade.dev/reserved-for":null}},"spec":{"holderIdentity":null}}`),
 	create("make one more slot", leases, `{"metadata":{"name":"new","labels":{"kubectl-upgrade.dev/slot":"true"}}}`),

@@ -28,6 +28,12 @@ func TestWritersOfNodeUpgrade(t *testing.T) {
 	if got := editor.try(t, abandoned); got.answer != allowed {
 		t.Errorf("abandoned by a person: %s", got.message)
 	}
+	asked := change(`{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-for":"u"}}}`)
+	for _, by := range []*identity{editor, collector} {
+		if got := by.try(t, asked); got.answer != byPolicy {
+			t.Errorf("%s asks for a node without the verb request: %s", by.name, got.answer)
+		}
+	}
 	for _, try := range metadata {
 		if got := editor.try(t, try); got.answer != byPolicy {
 			t.Errorf("a person writes %s: %s", try.with, got.answer)

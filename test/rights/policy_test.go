@@ -14,7 +14,7 @@ func TestCoordinatorCreatesDefaultPolicyOnly(t *testing.T) {
 	for _, row := range []struct{ metadata, spec, want string }{
 		{"", "", allowed},
 		{"", `source: {url: "https://example.com/"}`, byPolicy},
-		{"", `source: {insecure: true}`, byPolicy},
+		{"", `source: {transportPolicy: AllowHTTP}`, byPolicy},
 		{"", `source: {intervalSeconds: 1}`, byPolicy},
 		{"", `source: {keyring: x}`, byPolicy},
 		{"", `automatic: [{type: Patch}]`, byPolicy},

@@ -182,18 +182,18 @@ func TestDecisionsNeedVerbs(t *testing.T) {
 		{"a group that needs none any more", editor, changed(`"strategy":{"approval":"Required","groups":[]}`), byPolicy},
 		{"a check ignored", editor, changed(`"ignoreChecks":[{"id":"a","comment":"c"},{"id":"b","comment":"c"}]`), byPolicy},
 		{"a check ignored from the start", editor, made(`"ignoreChecks":[{"id":"b","comment":"c"}]`), byPolicy},
-		{"windows ignored", editor, changed(`"ignoreWindows":true`), byPolicy},
-		{"windows ignored from the start", editor, made(`"ignoreWindows":true`), byPolicy},
+		{"windows ignored", editor, changed(`"windowPolicy":"Ignore"`), byPolicy},
+		{"windows ignored from the start", editor, made(`"windowPolicy":"Ignore"`), byPolicy},
 		{"more approvals required", editor, made(`"strategy":{"approval":"Required",` + groups + `}`), allowed},
 		{"what is neither", editor, changed(`"suspend":true`), allowed},
 		{"an approval withdrawn", editor, changed(`"approved":null`), allowed},
 		{"a check no longer ignored", editor, changed(`"ignoreChecks":[]`), allowed},
 
 		{"an approval by an approver", approver, changed(`"approved":{"upgrade":true}`), allowed},
-		{"windows ignored by an approver", approver, changed(`"ignoreWindows":true`), byPolicy},
+		{"windows ignored by an approver", approver, changed(`"windowPolicy":"Ignore"`), byPolicy},
 		{"a check ignored by an approver", approver, changed(`"ignoreChecks":[{"id":"b","comment":"c"}]`), byPolicy},
 		{"an upgrade requested by an approver", approver, made(`"suspend":true`), noRight},
-		{"all by an administrator", admin, made(`"approved":{"upgrade":true},"ignoreWindows":true,"ignoreChecks":[{"id":"b","comment":"c"}]`), allowed},
+		{"all by an administrator", admin, made(`"approved":{"upgrade":true},"windowPolicy":"Ignore","ignoreChecks":[{"id":"b","comment":"c"}]`), allowed},
 	} {
 		if got := row.by.try(t, row.try); got.answer != row.want {
 			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)

@@ -129,7 +129,7 @@ var groups = []group{
 		change("change an upgrade in another user's name", ours+"/clusterupgrades/patch",
 			`{"metadata":{"annotations":{"kubectl-upgrade.dev/changed-by":"alice","kubectl-upgrade.dev/changed-generation":"2"}},"spec":{"suspend":true}}`),
 		change("suspend an upgrade", ours+"/clusterupgrades/patch", `{"spec":{"suspend":true}}`),
-		change("let an upgrade ignore windows", ours+"/clusterupgrades/patch", `{"spec":{"ignoreWindows":true}}`),
+		change("let an upgrade ignore windows", ours+"/clusterupgrades/patch", `{"spec":{"windowPolicy":"Ignore"}}`),
 		remove("delete an upgrade", ours+"/clusterupgrades/patch"),
 		change("write the status of an upgrade, with the images' digests", ours+"/clusterupgrades/patch/status", `{"status":{"progress":"1/2"}}`),
 		read("read the schedules", ours+"/maintenanceschedules"),
@@ -147,7 +147,7 @@ var groups = []group{
 	}},
 	{"Records, inventories and the coordinator's state", []try{
 		read("read the records", ours+"/upgraderecords"),
-		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"spec":{"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1}`)),
+		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"spec":{"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","endTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1}`)),
 		{what: "change a record", do: http.MethodPatch, at: ours + "/upgraderecords/patch-1", with: `{"spec":{"outcome":"Failed"}}`, never: true},
 		remove("delete a record", ours+"/upgraderecords/patch-1"),
 		read("read what the coordinator remembers", ours+"/coordinatorstates/cluster"),

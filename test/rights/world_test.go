@@ -148,7 +148,7 @@ metadata: {name: patch-1}
 spec:
   upgrade: {name: before, uid: u}
   outcome: Succeeded
-  completionTime: "2026-01-01T00:00:00Z"
+  endTime: "2026-01-01T00:00:00Z"
   piece: 1
   pieces: 1
 ---

@@ -78,9 +78,11 @@ func TestBugs(t *testing.T) {
 			var match []string
 			for first := number(t, "FIRST", 1); ; first = seed + 1 {
 				match, seed = b.catch(t, program, first)
-				if simulate(t, newScript(seed), false).failure == "" {
+				without := simulate(t, newScript(seed), false).failure
+				if without == "" {
 					break // it is the bug
 				}
+				t.Logf("seed %d fails without the bug too: %s", seed, without)
 			}
 			writeBug(t, b.name, fmt.Sprintf("| %s | %d | %s |", b.name, seed, match[2]))
 			t.Logf("seed %d: %s: %.200s", seed, match[2], match[3])

@@ -129,10 +129,10 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 	}
 	for _, image := range is.Status.Images {
 		fixed, known := w.fixed[string(is.UID)]
-		if known && fixed != image.SHA256() {
+		if known && fixed != image.Digest.SHA256() {
 			w.broken("promise 7", "the digest of %s changed after the trigger", is.Name)
 		}
-		w.fixed[string(is.UID)] = image.SHA256()
+		w.fixed[string(is.UID)] = image.Digest.SHA256()
 	}
 }
 
@@ -142,7 +142,7 @@ func (w *world) checkCreated(created *v1alpha1.ClusterUpgrade) {
 	w.checkCreatedBefore(created)
 	var last *v1alpha1.ClusterUpgrade
 	for _, u := range w.upgrades() {
-		if u.Spec.Version == created.Spec.Version && u.Status.CompletionTime != nil && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+		if u.Spec.Version == created.Spec.Version && u.Status.EndTime != nil && (last == nil || last.Status.EndTime.Before(u.Status.EndTime)) {
 			last = u
 		}
 	}

@@ -101,7 +101,7 @@ func (w *world) source() clusterstate.Source {
 
 func (w *world) offer(version string) clusterstate.Offer {
 	return clusterstate.Offer{Version: version, Image: v1alpha1.Image{
-		Architecture: arch, URL: "https://images.example/" + version, Digest: v1alpha1.DigestOf(w.digestOf(version)),
+		Architecture: v1alpha1.Architecture(arch), URL: "https://images.example/" + version, Digest: v1alpha1.DigestOf(w.digestOf(version)),
 	}}
 }
 

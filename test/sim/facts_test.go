@@ -11,7 +11,7 @@ import (
 // facts are what the verb "facts" finds.
 func (n *node) facts() verb.HostFacts {
 	f := verb.HostFacts{
-		BootID: n.bootID(), Supported: true, Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
+		BootID: n.bootID(), Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
 		Kubeadm: verb.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
 	}
 	f.SoftReboots = n.softs
@@ -19,13 +19,13 @@ func (n *node) facts() verb.HostFacts {
 		f.Kubeadm = verb.KubeadmDone{}
 	}
 	if n.w.script.Soft[n.name] == softImpossible {
-		f.Node.SoftRebootProblem = "systemd is too old"
+		f.Node.SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is too old"}
 	}
 	if n.installed[n.active] == "" {
 		f.Active = verb.NoKubernetes // the symlink dangles
 	}
 	if n.packages {
-		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""
+		f.Unsupported, f.Active, f.Merged = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}, "", ""
 	}
 	if n.kubelet == "" && !n.packages {
 		f.KubeletProblem = "the kubelet does not run"

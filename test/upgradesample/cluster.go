@@ -144,7 +144,7 @@ func newUpgrade(requested time.Time) v1alpha1.ClusterUpgrade {
 	}
 	for _, arch := range [][2]string{{"amd64", "x86-64"}, {"arm64", "arm64"}} {
 		u.Status.Images = append(u.Status.Images, v1alpha1.Image{
-			Architecture: arch[0], URL: fmt.Sprintf("https://extensions.flatcar.org/extensions/kubernetes/kubernetes-%s-%s.raw", Name, arch[1]),
+			Architecture: v1alpha1.Architecture(arch[0]), URL: fmt.Sprintf("https://extensions.flatcar.org/extensions/kubernetes/kubernetes-%s-%s.raw", Name, arch[1]),
 			Digest: v1alpha1.DigestOf(fmt.Sprintf("%x", sha256.Sum256([]byte(arch[1])))),
 		})
 	}
@@ -156,7 +156,7 @@ func earlier(ended time.Time, nodes []*node) v1alpha1.UpgradeRecord {
 	r := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: Before + "-0a1b2c3d-1"}, Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
 	r.Spec.UpgradeSummary = v1alpha1.UpgradeSummary{
 		Upgrade: v1alpha1.UpgradeReference{Name: Before, UID: "0a1b2c3d-0000-4000-8000-000000000000"}, Type: v1alpha1.TypePatch,
-		FromVersion: "v1.34.7", Version: Before, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: metav1.Time{Time: ended},
+		FromVersion: "v1.34.7", Version: Before, Outcome: v1alpha1.OutcomeSucceeded, EndTime: metav1.Time{Time: ended},
 	}
 	for i, n := range nodes[:min(len(nodes), 500)] {
 		one := v1alpha1.NodeRecord{Name: n.name, From: "v1.34.7", To: Before, RebootSeconds: int32(170 + 7*(i%5))} //nolint:gosec // small

@@ -235,7 +235,9 @@ func TestMachineSet(t *testing.T) {
 	if difference := cmp.Diff(map[string][]string{"capi-v1.34.4": {}}, w.upgrades()); difference != "" {
 		t.Errorf("upgrades (-want +got):\n%s", difference)
 	}
-	w.changeNode("w1", func(_ *corev1.Node, n *v1alpha1.NodeUpgrade) { n.Status.Unsupported = "Kubernetes is in the OS image" })
+	w.changeNode("w1", func(_ *corev1.Node, n *v1alpha1.NodeUpgrade) {
+		n.Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes is in the OS image"}
+	})
 	got := w.canUpdateMachineSet()
 	if want := "w1 cannot be upgraded in place: Kubernetes is in the OS image"; got.Status != runtimehooksv1.ResponseStatusFailure || got.Message != want {
 		t.Errorf("a node that cannot: got %s %q, want Failure %q", got.Status, got.Message, want)

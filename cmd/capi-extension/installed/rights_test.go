@@ -121,7 +121,7 @@ func TestWorkloadRights(t *testing.T) {
 			return asked.Create(t.Context(), upgrade("new", "{type: Rollback, version: v1.34.4, comment: r}", made), client.DryRunAll)
 		}, false},
 		{"ignore windows", func() error {
-			return asked.Create(t.Context(), upgrade("new", "{version: v1.34.4, ignoreWindows: true}", made), client.DryRunAll)
+			return asked.Create(t.Context(), upgrade("new", "{version: v1.34.4, windowPolicy: Ignore}", made), client.DryRunAll)
 		}, false},
 		{"choose a strategy", func() error {
 			return asked.Create(t.Context(), upgrade("new", "{version: v1.34.4, strategy: {maxUnavailable: 5}}", made), client.DryRunAll)
@@ -133,7 +133,7 @@ func TestWorkloadRights(t *testing.T) {
 		{"abandon a node", func() error { return patch(t, asked, order, `{"abandoned":{"comment":"c"}}`) }, false},
 		{"release a node", func() error { return patch(t, asked, order, `{"spec":{"slot":"slot-1"}}`) }, false},
 		{"delete a node's order", func() error { return asked.Delete(t.Context(), order.DeepCopy(), client.DryRunAll) }, false},
-		{"ignore windows later", func() error { return patch(t, asked, ours, `{"spec":{"ignoreWindows":true}}`) }, false},
+		{"ignore windows later", func() error { return patch(t, asked, ours, `{"spec":{"windowPolicy":"Ignore"}}`) }, false},
 		{"resume", func() error { return patch(t, asked, ours, `{"spec":{"suspend":true}}`) }, false},
 		{"annotate", func() error { return patch(t, asked, ours, `{"metadata":{"annotations":{"x":"y"}}}`) }, false},
 		{"delete its own", func() error { return asked.Delete(t.Context(), ours.DeepCopy(), client.DryRunAll) }, true},

@@ -171,8 +171,8 @@ func (c Cluster) Ensure(ctx context.Context, to version.Version) (*v1alpha1.Clus
 func lastEnded(upgrades []v1alpha1.ClusterUpgrade, to version.Version) (last *v1alpha1.ClusterUpgrade) {
 	for i := range upgrades {
 		u := &upgrades[i]
-		ours := u.Spec.Version == to.String() && u.Status.CompletionTime != nil && u.DeletionTimestamp.IsZero() && Ours(upgrades, u)
-		if ours && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+		ours := u.Spec.Version == to.String() && u.Status.EndTime != nil && u.DeletionTimestamp.IsZero() && Ours(upgrades, u)
+		if ours && (last == nil || last.Status.EndTime.Before(u.Status.EndTime)) {
 			last = u
 		}
 	}

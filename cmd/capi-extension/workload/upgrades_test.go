@@ -105,7 +105,7 @@ func TestEnsureAfterAFailure(t *testing.T) {
 	end := func(outcome v1alpha1.Outcome, minute int64) func(*v1alpha1.ClusterUpgrade) {
 		return func(u *v1alpha1.ClusterUpgrade) {
 			at := metav1.Unix(60*minute, 0)
-			u.Status.Outcome, u.Status.CompletionTime = outcome, &at
+			u.Status.Outcome, u.Status.EndTime = outcome, &at
 			u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: "Skew", Message: "Kubernetes cannot be downgraded"}}
 		}
 	}

@@ -136,6 +136,15 @@ func withSpec(record map[string]any) map[string]any {
 			whole[field] = value
 		case "requestReason":
 			spec["comment"] = value
+		case "completionTime":
+			spec["endTime"] = value
+		case "nodes":
+			for _, one := range value.([]any) {
+				node := one.(map[string]any)
+				node["endTime"] = node["completionTime"]
+				delete(node, "completionTime")
+			}
+			spec[field] = value
 		case "ignoreChecks", "ignoreGates":
 			for _, one := range value.([]any) {
 				ignored := one.(map[string]any)

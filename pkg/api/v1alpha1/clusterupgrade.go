@@ -23,7 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Triggered",type=date,priority=1,JSONPath=`.status.triggerTime`
-// +kubebuilder:printcolumn:name="Completed",type=date,priority=1,JSONPath=`.status.completionTime`
+// +kubebuilder:printcolumn:name="Ended",type=date,priority=1,JSONPath=`.status.endTime`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
 type ClusterUpgrade struct {
 	metav1.TypeMeta `json:",inline"`
@@ -90,10 +90,10 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	Approved Approved `json:"approved,omitzero"`
 
-	// IgnoreWindows lets nodes begin outside maintenance windows. Exclusions always
-	// count. Setting it needs the verb ignore-windows on clusterupgrades.
+	// WindowPolicy is Ignore if nodes may begin outside maintenance windows. Exclusions always
+	// count. Ignore needs the verb ignore-windows on clusterupgrades.
 	// +optional
-	IgnoreWindows bool `json:"ignoreWindows,omitempty"`
+	WindowPolicy WindowPolicy `json:"windowPolicy,omitempty"`
 
 	// IgnoreChecks are the preflight checks whose findings must not block. Adding one needs the verb
 	// ignore-checks on clusterupgrades.
@@ -122,6 +122,16 @@ type ClusterUpgradeSpec struct {
 	Strategy Strategy `json:"strategy,omitzero"`
 }
 
+// WindowPolicy is whether nodes wait for maintenance windows.
+// +kubebuilder:validation:Enum=Respect;Ignore
+type WindowPolicy string
+
+// The policies. Absent means Respect.
+const (
+	WindowPolicyRespect WindowPolicy = "Respect"
+	WindowPolicyIgnore  WindowPolicy = "Ignore"
+)
+
 // RetriedUpgrade names the ClusterUpgrade that another one retries.
 type RetriedUpgrade struct {
 	// Name of the ClusterUpgrade.
@@ -145,6 +155,9 @@ func (u *ClusterUpgrade) Retry() *RetriedUpgrade {
 func (s ClusterUpgradeSpec) Retries(other *ClusterUpgrade) bool {
 	return s.RetryOf != nil && s.RetryOf.Name == other.Name && (s.RetryOf.UID == "" || s.RetryOf.UID == string(other.UID))
 }
+
+// IgnoresWindows reports whether nodes may begin outside maintenance windows.
+func (s ClusterUpgradeSpec) IgnoresWindows() bool { return s.WindowPolicy == WindowPolicyIgnore }
 
 // Approved is what a person has approved.
 type Approved struct {

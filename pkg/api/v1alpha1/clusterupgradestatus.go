@@ -22,8 +22,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.triggerTime) && self.triggerTime == oldSelf.triggerTime)",message="is set once",fieldPath=".triggerTime"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.images) == has(oldSelf.images) && (!has(self.images) || self.images == oldSelf.images))",message="are fixed at the trigger",fieldPath=".images"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",message="is set once",fieldPath=".outcome"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.beginTime) || (has(self.beginTime) && self.beginTime == oldSelf.beginTime)",message="is set once",fieldPath=".beginTime"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.completionTime) || (has(self.completionTime) && self.completionTime == oldSelf.completionTime)",message="is set once",fieldPath=".completionTime"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.startTime) || (has(self.startTime) && self.startTime == oldSelf.startTime)",message="is set once",fieldPath=".startTime"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.endTime) || (has(self.endTime) && self.endTime == oldSelf.endTime)",message="is set once",fieldPath=".endTime"
 type ClusterUpgradeStatus struct {
 	// Conditions: Succeeded and Completed; Reconciling and Stalled while they are True.
 	// +listType=map
@@ -45,14 +45,14 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
 
-	// BeginTime is when the coordinator noticed that the first node had passed its last
+	// StartTime is when the coordinator noticed that the first node had passed its last
 	// check, or had run kubeadm, in a turn for which the coordinator had released it.
 	// +optional
-	BeginTime *metav1.Time `json:"beginTime,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// CompletionTime is when it ended.
+	// EndTime is when it ended.
 	// +optional
-	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 
 	// FromVersion is the oldest kubelet's version at the trigger.
 	// +kubebuilder:validation:MaxLength=64

@@ -106,9 +106,9 @@ type HookTurn struct {
 	// Attempts is how many attempts of the node had failed before.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
-	// BeginTime is when the turn began.
+	// StartTime is when the turn began.
 	// +required
-	BeginTime metav1.Time `json:"beginTime"`
+	StartTime metav1.Time `json:"startTime"`
 	// TookSlot reports whether the node took its slot in this turn.
 	// +optional
 	TookSlot bool `json:"tookSlot,omitempty"`

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,30 +9,44 @@ import (
 
 // Image is a sysext image, fixed by its digest.
 type Image struct {
-	// Architecture as Kubernetes names it: amd64 or arm64.
-	// +kubebuilder:validation:Enum=amd64;arm64
+	// Architecture of the nodes that it is for.
 	// +required
-	Architecture string `json:"architecture"`
+	Architecture Architecture `json:"architecture"`
 	// URL of the image file.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]+/')",message="must be an http or https address"
 	// +required
 	URL string `json:"url"`
-	// Digest of the image file: sha256: and 64 lower-case hex digits.
-	// +kubebuilder:validation:MaxLength=71
-	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="must be sha256: and the 64 lower-case hex digits of a SHA-256"
+	// Digest of the image file.
 	// +required
-	Digest string `json:"digest"`
+	Digest Digest `json:"digest"`
 }
+
+// Architecture of a node's processor, as Kubernetes names it.
+// +kubebuilder:validation:Enum=amd64;arm64
+type Architecture string
+
+// Known reports whether there are images for the architecture.
+func (a Architecture) Known() bool { return a == "amd64" || a == "arm64" }
+
+// Digest of a file: sha256: and the 64 lower-case hex digits of its SHA-256.
+// +kubebuilder:validation:MaxLength=71
+// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="must be sha256: and the 64 lower-case hex digits of a SHA-256"
+type Digest string
 
 // digestPrefix begins every digest.
 const digestPrefix = "sha256:"
 
 // DigestOf returns the digest of a file whose SHA-256, in hex, is sum.
-func DigestOf(sum string) string { return digestPrefix + sum }
+func DigestOf(sum string) Digest { return Digest(digestPrefix + sum) }
 
-// SHA256 returns the image's SHA-256 in hex.
-func (i Image) SHA256() string { return strings.TrimPrefix(i.Digest, digestPrefix) }
+// SHA256 returns the SHA-256 in hex.
+func (d Digest) SHA256() string { return strings.TrimPrefix(string(d), digestPrefix) }
+
+var digestFormat = regexp.MustCompile("^" + digestPrefix + "[0-9a-f]{64}$")
+
+// Valid reports whether the digest has the form that the API takes.
+func (d Digest) Valid() bool { return digestFormat.MatchString(string(d)) }
 
 // EtcdSnapshot is a verified snapshot of etcd's database on a node's disk.
 type EtcdSnapshot struct {
@@ -43,10 +58,9 @@ type EtcdSnapshot struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +required
 	Path string `json:"path"`
-	// Digest of the file: sha256: and 64 lower-case hex digits.
-	// +kubebuilder:validation:MaxLength=71
+	// Digest of the file.
 	// +required
-	Digest string `json:"digest"`
+	Digest Digest `json:"digest"`
 	// CreationTime is when it was taken.
 	// +required
 	CreationTime metav1.Time `json:"creationTime"`

@@ -185,10 +185,9 @@ type NodeFacts struct {
 	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
 
 	// SoftRebootProblem is why the node cannot be soft-rebooted: by method SoftReboot it
-	// reboots. Empty: it can.
-	// +kubebuilder:validation:MaxLength=256
+	// reboots. Absent: it can.
 	// +optional
-	SoftRebootProblem string `json:"softRebootProblem,omitempty"`
+	SoftRebootProblem *Problem `json:"softRebootProblem,omitempty"`
 
 	// Problems are the facts that are missing or incomplete because they could not be
 	// read, one sentence each.

@@ -49,10 +49,9 @@ type NodeUpgradeStatus struct {
 
 	// Unsupported is why no upgrade changes the node's versions: Kubernetes does not come
 	// to it as a sysext image. Upgrades of type Reboot reboot it like any other node. It is
-	// empty if versions are upgraded.
-	// +kubebuilder:validation:MaxLength=1024
+	// absent if versions are upgraded.
 	// +optional
-	Unsupported string `json:"unsupported,omitempty"`
+	Unsupported *Problem `json:"unsupported,omitempty"`
 
 	// Versions are the versions that run, and that are on the node's disk.
 	// +optional
@@ -204,7 +203,7 @@ type StepTime struct {
 // only upgrades of type Reboot concern it. An agent older than the field unsupported shows
 // that in the step alone.
 func (s *NodeUpgradeStatus) LacksImage() bool {
-	return s.Unsupported != "" || s.Step == StepUnsupported
+	return s.Unsupported != nil || s.Step == StepUnsupported
 }
 
 // Cause returns the reason code and the sentence of the condition UpToDate: what

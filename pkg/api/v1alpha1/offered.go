@@ -22,14 +22,12 @@ type OfferedVersion struct {
 
 // OfferedImage is an image that the source offers.
 type OfferedImage struct {
-	// Architecture, as Kubernetes names it, such as amd64.
-	// +kubebuilder:validation:MaxLength=32
+	// Architecture of the nodes that it is for.
 	// +required
-	Architecture string `json:"architecture"`
-	// Digest of the image in the index, as in sha256:….
-	// +kubebuilder:validation:MaxLength=128
+	Architecture Architecture `json:"architecture"`
+	// Digest of the image in the index.
 	// +required
-	Digest string `json:"digest"`
+	Digest Digest `json:"digest"`
 	// FirstSeenTime is when the coordinator first saw the image with this digest.
 	// +required
 	FirstSeenTime metav1.Time `json:"firstSeenTime"`

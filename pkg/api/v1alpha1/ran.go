@@ -46,14 +46,12 @@ type RanVersion struct {
 
 // ImageDigest is the digest of an image for one architecture.
 type ImageDigest struct {
-	// Architecture as Kubernetes names it: amd64 or arm64.
-	// +kubebuilder:validation:Enum=amd64;arm64
+	// Architecture of the nodes that the image is for.
 	// +required
-	Architecture string `json:"architecture"`
-	// Digest of the image file: sha256: and 64 lower-case hex digits.
-	// +kubebuilder:validation:MaxLength=71
+	Architecture Architecture `json:"architecture"`
+	// Digest of the image file.
 	// +required
-	Digest string `json:"digest"`
+	Digest Digest `json:"digest"`
 }
 
 // The API's limits on what a cluster has run.
@@ -61,7 +59,6 @@ const (
 	maxRan        = 8
 	maxRanVersion = 64
 	maxRanDigests = 8
-	maxDigest     = 71
 	maxRanProblem = 512
 	maxRanBlocked = 256
 	maxName       = 253
@@ -86,8 +83,7 @@ func FittingRan(list []RanVersion) (fitting []RanVersion) {
 func fittingDigests(list []ImageDigest) (fitting []ImageDigest) {
 	for _, one := range list {
 		again := func(d ImageDigest) bool { return d.Architecture == one.Architecture }
-		known := one.Architecture == "amd64" || one.Architecture == "arm64"
-		if known && len(one.Digest) <= maxDigest && len(fitting) < maxRanDigests && !slices.ContainsFunc(fitting, again) {
+		if one.Architecture.Known() && one.Digest.Valid() && len(fitting) < maxRanDigests && !slices.ContainsFunc(fitting, again) {
 			fitting = append(fitting, one)
 		}
 	}

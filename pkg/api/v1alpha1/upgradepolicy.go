@@ -215,7 +215,7 @@ func (p *UpgradePolicy) Blocked(version string) *BlockedVersion {
 
 // ImageSource is a folder of sysext images with an index of their hashes.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.url.startsWith('http://') || (has(self.insecure) && self.insecure)",message="plain http can be changed on its way: use https, or accept that with insecure: true",fieldPath=".url"
+// +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.url.startsWith('http://') || (has(self.transportPolicy) && self.transportPolicy == 'AllowHTTP')",message="plain http can be changed on its way: use https, or accept that with transportPolicy: AllowHTTP",fieldPath=".url"
 type ImageSource struct {
 	// URL of the folder that has SHA256SUMS and the images.
 	// +default="https://extensions.flatcar.org/extensions/kubernetes/"
@@ -223,10 +223,10 @@ type ImageSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]+/')",message="must be an http or https address of a folder, such as https://extensions.flatcar.org/extensions/kubernetes/"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Insecure accepts an http address: an attacker on the network path can then choose
+	// TransportPolicy is AllowHTTP if an http address is accepted: an attacker on the network path can then choose
 	// what is offered, unless a keyring is set.
 	// +optional
-	Insecure bool `json:"insecure,omitempty"`
+	TransportPolicy TransportPolicy `json:"transportPolicy,omitempty"`
 	// Keyring is the armored OpenPGP public keys that may sign SHA256SUMS, as gpg
 	// --export --armor writes them. With a keyring, the coordinator and each node
 	// accept no index without a valid signature in SHA256SUMS.gpg.
@@ -241,6 +241,16 @@ type ImageSource struct {
 	// +optional
 	IntervalSeconds int32 `json:"intervalSeconds,omitempty"`
 }
+
+// TransportPolicy is how images and their index may be fetched.
+// +kubebuilder:validation:Enum=RequireTLS;AllowHTTP
+type TransportPolicy string
+
+// The policies. Absent means RequireTLS.
+const (
+	TransportRequireTLS TransportPolicy = "RequireTLS"
+	TransportAllowHTTP  TransportPolicy = "AllowHTTP"
+)
 
 // UpgradePolicyStatus is what the coordinator derives from the policy.
 type UpgradePolicyStatus struct {

@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.spec.outcome`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Completed",type=date,priority=1,JSONPath=`.spec.completionTime`
+// +kubebuilder:printcolumn:name="Ended",type=date,priority=1,JSONPath=`.spec.endTime`
 // +kubebuilder:printcolumn:name="Piece",type=integer,priority=1,JSONPath=`.spec.piece`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.spec.message`
 type UpgradeRecord struct {
@@ -67,16 +67,17 @@ func (r *UpgradeRecord) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &top); err != nil {
 		return err
 	}
-	comment := func(object any, was string) {
+	rename := func(object any, was, now string) {
 		if one, ok := object.(map[string]any); ok && one[was] != nil {
-			one["comment"] = one[was]
+			one[now] = one[was]
 		}
 	}
-	comment(top, "requestReason")
-	for _, list := range []string{"ignoreChecks", "ignoreGates"} {
-		ignored, _ := top[list].([]any)
-		for _, one := range ignored {
-			comment(one, "reason")
+	rename(top, "requestReason", "comment")
+	rename(top, "completionTime", "endTime")
+	for list, field := range map[string][2]string{"ignoreChecks": {"reason", "comment"}, "ignoreGates": {"reason", "comment"}, "nodes": {"completionTime", "endTime"}} {
+		items, _ := top[list].([]any)
+		for _, one := range items {
+			rename(one, field[0], field[1])
 		}
 	}
 	text, err := json.Marshal(top)
@@ -143,9 +144,9 @@ type UpgradeSummary struct {
 	// TriggerTime is when the upgrade became active; absent if it never did.
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
-	// CompletionTime is when it ended.
+	// EndTime is when it ended.
 	// +required
-	CompletionTime metav1.Time `json:"completionTime"`
+	EndTime metav1.Time `json:"endTime"`
 	// IgnoreChecks are the preflight checks that were ignored.
 	// +listType=map
 	// +listMapKey=id
@@ -184,9 +185,9 @@ type NodeRecord struct {
 	// StartTime is when the node first took its slot. Absent: it never did.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// CompletionTime is when it was back in service.
+	// EndTime is when it was back in service.
 	// +optional
-	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 	// Attempts counts how often it began.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`

@@ -76,7 +76,7 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 	c.policy(func(p *v1alpha1.UpgradePolicy) {
 		p.Spec.Mode = v1alpha1.ModeManage
 		p.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
-		p.Spec.Source = v1alpha1.ImageSource{URL: c.index.URL + "/", Insecure: true, IntervalSeconds: 1}
+		p.Spec.Source = v1alpha1.ImageSource{URL: c.index.URL + "/", TransportPolicy: v1alpha1.TransportAllowHTTP, IntervalSeconds: 1}
 		p.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 		p.Spec.Strategy.SettleSeconds = ptr.To[int32](0)
 	})

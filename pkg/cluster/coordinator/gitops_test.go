@@ -19,7 +19,7 @@ metadata: {name: cluster}
 spec:
   mode: Manage
   automatic: [{type: Patch, minAgeSeconds: 0}]
-  source: {url: %s/, insecure: true, intervalSeconds: 1}
+  source: {url: %s/, transportPolicy: AllowHTTP, intervalSeconds: 1}
   strategy: {maxUnavailable: 100%%, settleSeconds: 0}
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1

@@ -1,9 +1,9 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +114,7 @@ func offeredImages(before v1alpha1.OfferedVersion, now []v1alpha1.Image, at meta
 			images = append(images, v1alpha1.OfferedImage{Architecture: image.Architecture, Digest: image.Digest, FirstSeenTime: at})
 		}
 	}
-	slices.SortFunc(images, func(a, b v1alpha1.OfferedImage) int { return strings.Compare(a.Architecture, b.Architecture) })
+	slices.SortFunc(images, func(a, b v1alpha1.OfferedImage) int { return cmp.Compare(a.Architecture, b.Architecture) })
 	return images
 }
 
@@ -123,12 +123,12 @@ func replaced(was, now []v1alpha1.OfferedVersion) (messages []string) {
 	before := map[string]v1alpha1.OfferedImage{}
 	for _, one := range was {
 		for _, image := range one.Images {
-			before[one.Version+" for "+image.Architecture] = image
+			before[one.Version+" for "+string(image.Architecture)] = image
 		}
 	}
 	for _, one := range now {
 		for _, image := range one.Images {
-			name := one.Version + " for " + image.Architecture
+			name := one.Version + " for " + string(image.Architecture)
 			if known, found := before[name]; found && known.Digest != image.Digest {
 				messages = append(messages, fmt.Sprintf("the source has another image of %s: %s in place of %s", name, image.Digest, known.Digest))
 			}

@@ -81,7 +81,7 @@ func TestImageReplaced(t *testing.T) {
 	} {
 		s := clusterstate.Snapshot{Source: clusterstate.Source{Problem: clusterstate.Hold{Reason: row.problem}}}
 		for i, digest := range strings.Fields(row.digests) {
-			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: []string{"amd64", "arm64"}[i], Digest: digest}})
+			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: []v1alpha1.Architecture{"amd64", "arm64"}[i], Digest: v1alpha1.Digest(digest)}})
 		}
 		before := status
 		status = newestOffered(before, nil, s, start.Add(time.Duration(hour)*time.Hour))
@@ -117,7 +117,7 @@ func TestImageReplacedWhileAway(t *testing.T) {
 		stored = observed
 		return told
 	}
-	of := func(version, digest string) clusterstate.Offer {
+	of := func(version string, digest v1alpha1.Digest) clusterstate.Offer {
 		return clusterstate.Offer{Version: version, Image: v1alpha1.Image{Architecture: "amd64", Digest: digest}}
 	}
 	read(of("v1.34.4", "a"))

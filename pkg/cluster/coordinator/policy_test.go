@@ -36,7 +36,7 @@ func TestRequiredPolicyIsNotCreated(t *testing.T) {
 		t.Fatalf("there is a policy: %+v, %v", policy, err)
 	}
 	c.index.offer("v1.34.4")
-	c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true}}}", v1alpha1.GroupVersion, c.index.URL))
+	c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, transportPolicy: AllowHTTP}}}", v1alpha1.GroupVersion, c.index.URL))
 	c.eventually(c.policyOffers("v1.34.4"))
 }
 
@@ -144,7 +144,7 @@ func TestPolicyTakesEffectWithoutRestart(t *testing.T) {
 		want  []string
 	}{{c.index, first}, {other, []string{"v1.34.5", "v1.34.4"}}, {c.index, first}} {
 		// No --force-conflicts: the coordinator owns nothing of the spec.
-		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
+		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, transportPolicy: AllowHTTP, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
 		c.eventually(c.policyOffers(step.want...))
 		c.eventually(c.policyHasCondition(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, ""))
 	}
@@ -196,14 +196,14 @@ func TestPolicySaysUntilWhenAPatchWaits(t *testing.T) {
 	c := newCluster(t, "cp1")
 	record := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.3-1"}, Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
 	record.Spec.Upgrade, record.Spec.Outcome = v1alpha1.UpgradeReference{Name: "v1.34.3", UID: "uid"}, v1alpha1.OutcomeSucceeded
-	record.Spec.CreatedBy, record.Spec.Version, record.Spec.CompletionTime = v1alpha1.CreatedByCoordinator, "v1.34.3", metav1.Now()
+	record.Spec.CreatedBy, record.Spec.Version, record.Spec.EndTime = v1alpha1.CreatedByCoordinator, "v1.34.3", metav1.Now()
 	_, err := c.ours.UpgradeRecords.Create(t.Context(), &record, metav1.CreateOptions{})
 	c.must(err)
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Automatic[0].MinIntervalSeconds = ptr.To[int32](86400) })
 	c.index.offer("v1.34.4")
 	c.startCoordinator("one")
 	c.eventually(c.policyHasCondition(v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, v1alpha1.ReasonAutomaticInterval))
-	until := clusterstate.FormatTime(record.Spec.CompletionTime.Add(24 * time.Hour))
+	until := clusterstate.FormatTime(record.Spec.EndTime.Add(24 * time.Hour))
 	if got, want := c.policyCondition(v1alpha1.ConditionAutomaticHeld).Message, "the next automatic Patch may start "+until+": v1.34.3 ended "; !strings.HasPrefix(got, want) {
 		t.Errorf("the message is %q, want %q", got, want)
 	}

@@ -18,7 +18,7 @@ func TestRequestsThatNeverBeginEraseNoRecord(t *testing.T) {
 	s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}}
 	for i := range 53 {
 		at := metav1.NewTime(time.Date(2026, 11, 18, 12, i, 0, 0, time.UTC))
-		r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: fmt.Sprint(i), UID: fmt.Sprint(i)}, CompletionTime: at}}}
+		r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: fmt.Sprint(i), UID: fmt.Sprint(i)}, EndTime: at}}}
 		if i < 3 {
 			r.Spec.TriggerTime = &at
 		}
@@ -46,7 +46,7 @@ func TestRollbacksEraseNoOtherRecord(t *testing.T) {
 	for i, kind := range []v1alpha1.UpgradeType{v1alpha1.TypeRollback, v1alpha1.TypeRollback, v1alpha1.TypePatch, v1alpha1.TypePatch, v1alpha1.TypePatch} {
 		at := metav1.NewTime(time.Date(2026, 11, 18, 12, i, 0, 0, time.UTC))
 		s.Records = append(s.Records, v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: v1alpha1.UpgradeReference{Name: fmt.Sprint(i), UID: fmt.Sprint(i)}, Type: kind, TriggerTime: &at, CompletionTime: at,
+			Upgrade: v1alpha1.UpgradeReference{Name: fmt.Sprint(i), UID: fmt.Sprint(i)}, Type: kind, TriggerTime: &at, EndTime: at,
 		}}})
 	}
 	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })

@@ -28,7 +28,7 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	end := func(r v1alpha1.UpgradeRecord) (v1alpha1.Outcome, error) {
 		t.Helper()
-		status := v1alpha1.ClusterUpgradeStatus{Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: &now}
+		status := v1alpha1.ClusterUpgradeStatus{Outcome: v1alpha1.OutcomeSucceeded, EndTime: &now}
 		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, State: &v1alpha1.CoordinatorState{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 		s.Policy.Spec.HistoryLimit = 20
 		p := plan.Plan{Records: []v1alpha1.UpgradeRecord{r}, Statuses: []plan.UpgradeStatus{{Name: u.Name, UID: string(u.UID), Status: status}}}
@@ -81,7 +81,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 		if completed := begin.Add(time.Duration(-age) * time.Minute); age > 0 {
-			u.Status.Outcome, u.Status.CompletionTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: completed}
+			u.Status.Outcome, u.Status.EndTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: completed}
 			for piece := range int32(2) {
 				r := recordOf(name, string(u.UID), completed)
 				r.Name, r.Spec.Piece, r.Spec.Pieces = fmt.Sprintf("%s-%d", name, piece+1), piece+1, 2
@@ -120,7 +120,7 @@ func TestPrune(t *testing.T) {
 func recordOf(upgrade, uid string, completed time.Time) v1alpha1.UpgradeRecord {
 	r := v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: upgrade + "-1"}, Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
 	r.Spec.Upgrade, r.Spec.Outcome = v1alpha1.UpgradeReference{Name: upgrade, UID: uid}, v1alpha1.OutcomeSucceeded
-	r.Spec.CompletionTime = metav1.NewTime(completed)
+	r.Spec.EndTime = metav1.NewTime(completed)
 	return r
 }
 

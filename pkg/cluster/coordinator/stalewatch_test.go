@@ -58,7 +58,7 @@ func TestStaleStatusIsNotWritten(t *testing.T) {
 	if readErr != nil {
 		t.Fatal(readErr)
 	}
-	if hash := now.Status.Images[0].SHA256(); !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
+	if hash := now.Status.Images[0].Digest.SHA256(); !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
 		t.Errorf("got error %v and the hash %s, want a conflict and the first hash", err, hash)
 	}
 	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {

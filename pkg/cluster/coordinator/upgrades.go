@@ -232,17 +232,17 @@ func endedUpgrades(s clusterstate.Snapshot) map[string]*ended {
 		return history[uid]
 	}
 	for _, r := range s.Records {
-		one := of(r.Spec.Upgrade.UID, r.Spec.CompletionTime)
+		one := of(r.Spec.Upgrade.UID, r.Spec.EndTime)
 		one.records, one.triggered = append(one.records, r), r.Spec.TriggerTime != nil
 	}
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
 		current := s.Policy.Status.Upgrade
-		if u.Status.Outcome == "" || u.Status.CompletionTime == nil || current != nil && current.UID == string(u.UID) ||
+		if u.Status.Outcome == "" || u.Status.EndTime == nil || current != nil && current.UID == string(u.UID) ||
 			u.Annotations[v1alpha1.CreatedByAnnotation] != v1alpha1.CreatedByCoordinator {
 			continue
 		}
-		one := of(string(u.UID), *u.Status.CompletionTime)
+		one := of(string(u.UID), *u.Status.EndTime)
 		one.upgrade, one.triggered = u, u.Status.TriggerTime != nil
 	}
 	return history

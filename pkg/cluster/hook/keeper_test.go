@@ -104,7 +104,7 @@ func cronJob(name string) *batchv1.CronJob {
 func (w *world) store(state v1alpha1.HookState, jobUID string) *v1alpha1.UpgradePolicy {
 	w.Helper()
 	run := v1alpha1.HookRun{Name: "leave", When: v1alpha1.BeforeNode, CronJobName: "leave", TimeoutSeconds: 600, State: state, Job: "leave-1", JobUID: jobUID, StartTime: &metav1.Time{Time: w.now}}
-	turn := v1alpha1.HookTurn{ID: 1, Upgrade: v1alpha1.UpgradeReference{Name: "u", UID: "uid"}, Version: "v1.34.5", From: "v1.34.4", Node: "w1", NodeUID: "w1-uid", Release: v1alpha1.ReleaseNode, BeginTime: metav1.Time{Time: w.now}, Hooks: []v1alpha1.HookRun{run}}
+	turn := v1alpha1.HookTurn{ID: 1, Upgrade: v1alpha1.UpgradeReference{Name: "u", UID: "uid"}, Version: "v1.34.5", From: "v1.34.4", Node: "w1", NodeUID: "w1-uid", Release: v1alpha1.ReleaseNode, StartTime: metav1.Time{Time: w.now}, Hooks: []v1alpha1.HookRun{run}}
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: v1alpha1.UpgradePolicyStatus{RememberedState: v1alpha1.RememberedState{HookTurns: []v1alpha1.HookTurn{turn}}}}
 	stored, err := w.ours.UpgradePolicies.Apply(w.Context(), policy, "test", "status")
 	w.must(err)

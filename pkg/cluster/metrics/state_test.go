@@ -50,7 +50,7 @@ func stateOf(size int) metrics.State {
 		Name: "night", StartTime: metav1.NewTime(now.Add(-20*24*time.Hour - 10*time.Hour)), EndTime: metav1.NewTime(now.Add(-20*24*time.Hour - 7*time.Hour)), Recurrence: "FREQ=DAILY",
 	}}}
 	s.Schedules = []v1alpha1.MaintenanceSchedule{night}
-	s.Records = []v1alpha1.UpgradeRecord{{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: at(700 * time.Hour)}}}}
+	s.Records = []v1alpha1.UpgradeRecord{{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, EndTime: at(700 * time.Hour)}}}}
 	s.Policy = &v1alpha1.UpgradePolicy{}
 	s.Policy.Spec.Mode, s.Policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 	s.Policy.Status.Offered = []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: at(80 * time.Hour)}}
@@ -60,7 +60,7 @@ func stateOf(size int) metrics.State {
 	}
 	s.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "alerts"}, {Name: "new"}}
 	s.Policy.Status.Gates = []v1alpha1.GateStatus{{Name: "alerts", State: v1alpha1.GateClosed, SinceTime: at(time.Minute)}, {Name: "taken-away", State: v1alpha1.GateOpen}}
-	digests := []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:" + strings.Repeat("1", 64)}}
+	digests := []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: v1alpha1.DigestOf(strings.Repeat("1", 64))}}
 	s.Policy.Status.Ran = []v1alpha1.RanVersion{
 		{Version: "v1.34.3", Digests: digests, SinceTime: ptr.To(at(90 * time.Hour))},
 		{Version: "v1.34.2", Digests: digests, SinceTime: ptr.To(at(200 * time.Hour)), UntilTime: ptr.To(at(100 * time.Hour))},

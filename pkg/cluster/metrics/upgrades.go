@@ -31,7 +31,7 @@ func (s *scrape) upgrades() {
 		if u.Status.TriggerTime != nil {
 			s.at(upgradeTriggered, &u.Status.TriggerTime.Time, u.Name)
 			for _, image := range u.Status.Images {
-				s.set(upgradeImage, 1, u.Name, u.Spec.Version, image.Architecture, image.Digest)
+				s.set(upgradeImage, 1, u.Name, u.Spec.Version, string(image.Architecture), string(image.Digest))
 			}
 		}
 		s.flag(upgradeStalled, u.Status.Stalled(), u.Name)
@@ -93,8 +93,8 @@ func (s *scrape) completions() {
 	for i := range s.Snapshot.Records {
 		r := &s.Snapshot.Records[i]
 		k := kind{string(r.Spec.Type), string(r.Spec.Outcome)}
-		if r.Spec.CompletionTime.After(last[k]) {
-			last[k] = r.Spec.CompletionTime.Time
+		if r.Spec.EndTime.After(last[k]) {
+			last[k] = r.Spec.EndTime.Time
 		}
 	}
 	for k, at := range last {
@@ -212,7 +212,7 @@ func (s *scrape) soak(policy *v1alpha1.UpgradePolicy) {
 			until = ran.UntilTime.Time
 		}
 		for _, image := range ran.Digests {
-			s.set(imageSoak, until.Sub(ran.SinceTime.Time).Seconds(), ran.Version, image.Architecture, image.Digest)
+			s.set(imageSoak, until.Sub(ran.SinceTime.Time).Seconds(), ran.Version, string(image.Architecture), string(image.Digest))
 		}
 	}
 }

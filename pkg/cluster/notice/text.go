@@ -78,8 +78,8 @@ func sentence(d *wire.Data, event v1alpha1.NoticeEvent, u *v1alpha1.ClusterUpgra
 		text = fmt.Sprintf("%s waits, %s. %s. Next:", name, done, because)
 	case v1alpha1.NoticeEnded:
 		took := ""
-		if u.Status.TriggerTime != nil && u.Status.CompletionTime != nil {
-			took = " after " + u.Status.CompletionTime.Sub(u.Status.TriggerTime.Time).String()
+		if u.Status.TriggerTime != nil && u.Status.EndTime != nil {
+			took = " after " + u.Status.EndTime.Sub(u.Status.TriggerTime.Time).String()
 		}
 		text = fmt.Sprintf("%s ended: %s%s, %s. %s. Details:", name, d.Outcome, took, done, d.Message)
 	}

@@ -19,7 +19,7 @@ func TestText(t *testing.T) {
 	back.Spec.Type, back.Status.FromVersion = v1alpha1.TypeRollback, "v1.34.5"
 	ended := u.DeepCopy()
 	ended.Status.Outcome = v1alpha1.OutcomeSucceeded
-	ended.Status.TriggerTime, ended.Status.CompletionTime = &metav1.Time{Time: began}, &metav1.Time{Time: began.Add(63 * time.Minute)}
+	ended.Status.TriggerTime, ended.Status.EndTime = &metav1.Time{Time: began}, &metav1.Time{Time: began.Add(63 * time.Minute)}
 	for _, test := range []struct {
 		upgrade *v1alpha1.ClusterUpgrade
 		record  v1alpha1.NoticeRecord

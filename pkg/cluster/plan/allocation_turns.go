@@ -84,7 +84,7 @@ func (a *allocation) isUsed(t *v1alpha1.HookTurn, n *node, hold clusterstate.Hol
 	case !hold.Holds() || running(t) != nil:
 		return false
 	}
-	idleSince := t.BeginTime.Time
+	idleSince := t.StartTime.Time
 	for i := range t.Hooks {
 		if end := t.Hooks[i].EndTime; end != nil && end.After(idleSince) {
 			idleSince = end.Time
@@ -171,7 +171,7 @@ func (a *allocation) beginTurn(n *node, release v1alpha1.Release) *v1alpha1.Hook
 	a.turns.last++
 	t := &v1alpha1.HookTurn{
 		ID: a.turns.last, Upgrade: target.Reference(), Version: target.Spec.Version, From: target.Status.FromVersion,
-		BeginTime: *wholeSecond(r.now), Hooks: list,
+		StartTime: *wholeSecond(r.now), Hooks: list,
 	}
 	if retry := r.newestRetry(); retry != nil {
 		for i := range t.Hooks {

@@ -32,12 +32,12 @@ func (t *target) endedTurn(n *node) bool {
 		slices.ContainsFunc(n.status.Steps, func(s v1alpha1.StepTime) bool { return s.Step == v1alpha1.StepUnlocking })
 }
 
-// beginTime returns when the upgrade has begun, as its status is to say: once a node may not abort its attempt
+// startTime returns when the upgrade has begun, as its status is to say: once a node may not abort its attempt
 // any more. Nil: it has not. Late nodes come after that.
-func (t *target) beginTime(nodes []*node, now time.Time) *metav1.Time {
+func (t *target) startTime(nodes []*node, now time.Time) *metav1.Time {
 	begins := func(n *node) bool { return t.beganOn(n) && (n.mustFinish() || t.endedTurn(n)) }
-	if t.Status.BeginTime == nil && !t.forLateNodes && slices.ContainsFunc(nodes, begins) {
+	if t.Status.StartTime == nil && !t.forLateNodes && slices.ContainsFunc(nodes, begins) {
 		return wholeSecond(now)
 	}
-	return t.Status.BeginTime
+	return t.Status.StartTime
 }

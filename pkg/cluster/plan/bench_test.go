@@ -46,9 +46,9 @@ func (s *sim) addFleetHistory() {
 		at := metav1.NewTime(s.now.AddDate(0, -1-month, 0))
 		past := v1alpha1.UpgradeReference{Name: fmt.Sprint("past", month), UID: fmt.Sprint("uid-past", month)}
 		for nodes := range slices.Chunk(s.Nodes, 500) {
-			r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: past, Version: "v1.34.3", Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: at}}}
+			r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: past, Version: "v1.34.3", Outcome: v1alpha1.OutcomeSucceeded, EndTime: at}}}
 			for _, n := range nodes {
-				r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{Name: n.Name, StartTime: &at, CompletionTime: &at, RebootSeconds: 300})
+				r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{Name: n.Name, StartTime: &at, EndTime: &at, RebootSeconds: 300})
 			}
 			s.Records = append(s.Records, r)
 		}

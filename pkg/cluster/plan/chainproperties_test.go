@@ -69,25 +69,25 @@ type follower struct {
 	out     map[string]bool
 
 	// What is true of it, by version.
-	since   map[string]time.Time     // every node runs it
-	longest map[string]time.Duration // they did so
-	failed  map[string]bool          // a node failed with it, and no other upgrade has succeeded since
-	digests map[string]string        // of its last upgrade
-	seen    truth                    // of its leader, when it asked last
+	since   map[string]time.Time       // every node runs it
+	longest map[string]time.Duration   // they did so
+	failed  map[string]bool            // a node failed with it, and no other upgrade has succeeded since
+	digests map[string]v1alpha1.Digest // of its last upgrade
+	seen    truth                      // of its leader, when it asked last
 }
 
 // truth is what is true of a cluster at a moment.
 type truth struct {
 	longest map[string]time.Duration
 	failed  map[string]bool
-	digests map[string]string
+	digests map[string]v1alpha1.Digest
 	blocked map[string]bool
 }
 
 func newChain(t *rapid.T) (chain []*follower) {
 	start := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 	for i, name := range []string{"dev", "staging", "prod"} {
-		c := &follower{name: name, out: map[string]bool{}, since: map[string]time.Time{}, longest: map[string]time.Duration{}, failed: map[string]bool{}, digests: map[string]string{}}
+		c := &follower{name: name, out: map[string]bool{}, since: map[string]time.Time{}, longest: map[string]time.Duration{}, failed: map[string]bool{}, digests: map[string]v1alpha1.Digest{}}
 		c.sim = newSim(start.Add(time.Duration(rapid.IntRange(0, int(clocksApart/time.Second)).Draw(t, "clock")) * time.Second))
 		window := v1alpha1.Period{Name: "always", StartTime: metav1.NewTime(start.Add(-time.Hour)), EndTime: metav1.NewTime(start.Add(100 * time.Hour))}
 		c.Schedules = []v1alpha1.MaintenanceSchedule{{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v1alpha1.MaintenanceScheduleSpec{MaintenanceWindows: []v1alpha1.MaintenanceWindow{{Period: window}}}}}
@@ -204,7 +204,7 @@ func (c *follower) ask() {
 
 // truth returns a copy of what is true now.
 func (c *follower) truth() truth {
-	now := truth{longest: map[string]time.Duration{}, failed: map[string]bool{}, digests: map[string]string{}, blocked: map[string]bool{}}
+	now := truth{longest: map[string]time.Duration{}, failed: map[string]bool{}, digests: map[string]v1alpha1.Digest{}, blocked: map[string]bool{}}
 	for _, v := range append(chainVersions, chainEnd) {
 		now.longest[v], now.failed[v], now.digests[v] = c.longest[v], c.failed[v], c.digests[v]
 		now.blocked[v] = c.Policy.Blocked(v) != nil

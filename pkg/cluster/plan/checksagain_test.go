@@ -29,7 +29,7 @@ func TestChecksAreRepeatedAtOnce(t *testing.T) {
 			Source: clusterstate.Source{Offers: []clusterstate.Offer{{Version: to, Image: image}}},
 		}
 		u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}
-		u.Spec.Version, u.Spec.IgnoreWindows = to, true
+		u.Spec.Version, u.Spec.WindowPolicy = to, v1alpha1.WindowPolicyIgnore
 		s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 		return s
 	}

@@ -34,7 +34,7 @@ type cluster struct {
 	// nodes return. etcd has no pods on workers.
 	apiServers, etcd []clusterstate.StaticPod
 	begun            bool                   // by the upgrade's status; see begin.go
-	beginTime        *metav1.Time           // as the upgrade's status is to say
+	startTime        *metav1.Time           // as the upgrade's status is to say
 	etcdSnapshot     *v1alpha1.EtcdSnapshot // the same
 	snapshotTaken    bool                   // etcd has a snapshot for the target, or needs none
 	held             clusterstate.Hold      // the hold of people on the whole upgrade
@@ -69,8 +69,8 @@ func newCluster(r *reading, q queue) *cluster {
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
 	if t != nil {
 		c.held = t.peopleHold(c.now)
-		c.beginTime = t.beginTime(c.nodes, c.now)
-		c.begun = t.forLateNodes || c.beginTime != nil
+		c.startTime = t.startTime(c.nodes, c.now)
+		c.begun = t.forLateNodes || c.startTime != nil
 		c.etcdSnapshot, c.snapshotTaken = c.findEtcdSnapshot()
 	}
 	c.webhooks = c.readWebhooks()

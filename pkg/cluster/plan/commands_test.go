@@ -323,7 +323,7 @@ func (s *script) addNode(args []string, option map[string]string) {
 			s.APIServers = append(s.APIServers, pod)
 			s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: n.Name, Ready: true})
 		case "packages":
-			s.nodeUpgrade(n.Name, n.UID).Status.Unsupported = "Kubernetes comes from packages"
+			s.nodeUpgrade(n.Name, n.UID).Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
 		case "arch":
 			n.Architecture = value
 		case "os":
@@ -389,7 +389,7 @@ func (s *script) offer(versions []string) {
 				continue
 			}
 			s.Source.Offers = append(s.Source.Offers, clusterstate.Offer{Version: only, Image: v1alpha1.Image{
-				Architecture: architecture, URL: "http://images/" + only, Digest: v1alpha1.DigestOf(strings.Repeat("a", 64)),
+				Architecture: v1alpha1.Architecture(architecture), URL: "http://images/" + only, Digest: v1alpha1.DigestOf(strings.Repeat("a", 64)),
 			}})
 		}
 	}
@@ -499,7 +499,7 @@ func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 		u.Spec.Strategy.Method = v1alpha1.Method(text)
 	}
 	if _, ok := option["ignore"]; ok {
-		u.Spec.IgnoreWindows = true
+		u.Spec.WindowPolicy = v1alpha1.WindowPolicyIgnore
 	}
 }
 

@@ -135,7 +135,7 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 	offered := map[version.Version][]string{}
 	for _, offer := range c.reading.snapshot.Source.Offers {
 		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && v.Pre == "" {
-			offered[v] = append(offered[v], offer.Image.Architecture)
+			offered[v] = append(offered[v], string(offer.Image.Architecture))
 		}
 	}
 	for v, architectures := range offered {
@@ -314,11 +314,11 @@ func (r *reading) lastAutomatic(kind v1alpha1.UpgradeType) (name string, ended t
 	}
 	for i := range r.snapshot.Upgrades {
 		u := &r.snapshot.Upgrades[i]
-		note(u.Name, u.Annotations[v1alpha1.CreatedByAnnotation], u.Spec.Version, u.Status.Outcome, u.Status.CompletionTime)
+		note(u.Name, u.Annotations[v1alpha1.CreatedByAnnotation], u.Spec.Version, u.Status.Outcome, u.Status.EndTime)
 	}
 	for i := range r.snapshot.Records {
 		record := &r.snapshot.Records[i]
-		note(record.Spec.Upgrade.Name, record.Spec.CreatedBy, record.Spec.Version, record.Spec.Outcome, &record.Spec.CompletionTime)
+		note(record.Spec.Upgrade.Name, record.Spec.CreatedBy, record.Spec.Version, record.Spec.Outcome, &record.Spec.EndTime)
 	}
 	return name, ended
 }

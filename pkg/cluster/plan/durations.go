@@ -251,7 +251,7 @@ func lastSucceeded(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord
 	}
 	slices.SortFunc(all, func(a, b *v1alpha1.UpgradeRecord) int {
 		return cmp.Or(
-			b.Spec.CompletionTime.Compare(a.Spec.CompletionTime.Time),
+			b.Spec.EndTime.Compare(a.Spec.EndTime.Time),
 			cmp.Compare(a.Spec.Upgrade.UID, b.Spec.Upgrade.UID),
 			cmp.Compare(a.Spec.Piece, b.Spec.Piece),
 		)

@@ -217,7 +217,7 @@ func digestsDiffer(one *v1alpha1.RanVersion, images []v1alpha1.Image) string {
 		i := slices.IndexFunc(one.Digests, func(d v1alpha1.ImageDigest) bool { return d.Architecture == image.Architecture })
 		switch {
 		case i < 0:
-			return "no image for " + image.Architecture
+			return "no image for " + string(image.Architecture)
 		case one.Digests[i].Digest != image.Digest:
 			return fmt.Sprintf("another image for %s: %s there, and %s here", image.Architecture, one.Digests[i].Digest, image.Digest)
 		}

@@ -211,7 +211,7 @@ func TestWhatIsWrittenFits(t *testing.T) {
 	long := strings.Repeat("ö", 5000)
 	one := v1alpha1.RanVersion{Version: "v1.34.4", Upgrade: v1alpha1.UpgradeReference{Name: long, UID: long}, Problem: long, Blocked: long}
 	for range 20 {
-		one.Digests = append(one.Digests, v1alpha1.ImageDigest{Architecture: "amd64", Digest: long}, v1alpha1.ImageDigest{Architecture: long})
+		one.Digests = append(one.Digests, v1alpha1.ImageDigest{Architecture: "amd64", Digest: v1alpha1.Digest(long)}, v1alpha1.ImageDigest{Architecture: v1alpha1.Architecture(long)})
 	}
 	s.Policy.Status.Ran = slices.Repeat([]v1alpha1.RanVersion{one}, 20)
 	for i := range s.Policy.Status.Ran {

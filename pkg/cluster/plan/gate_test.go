@@ -10,11 +10,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
-// TestIgnoreWindowsEndsWithUpgrade checks that spec.ignoreWindows does not apply to a node
+// TestIgnoreWindowsEndsWithUpgrade checks that spec.windowPolicy Ignore does not apply to a node
 // that joins after the upgrade has ended.
 func TestIgnoreWindowsEndsWithUpgrade(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
-	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
+	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", WindowPolicy: v1alpha1.WindowPolicyIgnore}}
 	if hold := rules.Window(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != "" {
 		t.Errorf("while the upgrade runs the gate is closed: %s: %s", hold.Reason, hold.Message)
 	}
@@ -29,7 +29,7 @@ func TestIgnoreWindowsEndsWithUpgrade(t *testing.T) {
 // unknown type.
 func TestGateDependsOnTypeForNode(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
-	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
+	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", WindowPolicy: v1alpha1.WindowPolicyIgnore}}
 	u.Status.Type = v1alpha1.TypePatch
 	without := func(kind v1alpha1.UpgradeType) []v1alpha1.MaintenanceSchedule {
 		s := v1alpha1.MaintenanceSchedule{}

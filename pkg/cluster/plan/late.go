@@ -149,11 +149,11 @@ func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
 	}
 	for i := range r.snapshot.Upgrades {
 		u := &r.snapshot.Upgrades[i]
-		note(u.Name, u.Spec.Version, u.Status.Outcome, u.Status.CompletionTime)
+		note(u.Name, u.Spec.Version, u.Status.Outcome, u.Status.EndTime)
 	}
 	for i := range r.snapshot.Records {
 		record := &r.snapshot.Records[i]
-		note(record.Spec.Upgrade.Name, record.Spec.Version, record.Spec.Outcome, &record.Spec.CompletionTime)
+		note(record.Spec.Upgrade.Name, record.Spec.Version, record.Spec.Outcome, &record.Spec.EndTime)
 	}
 	return name, outcome
 }

@@ -102,7 +102,9 @@ func words() []word {
 				l.status.Upgrade, l.status.Step, l.status.Slot, l.liar.SlotAnnotation = reference("u"), v1alpha1.StepRebooting, "slot-0", "slot-0"
 			},
 		}},
-		{[]string{"unsupported"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Unsupported = "a lie" })}},
+		{[]string{"unsupported"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) {
+			s.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "a lie"}
+		})}},
 		{[]string{"reboot.required", "reboot.message"}, "create an automatic Reboot, of this node", []func(*lied){
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.Required, s.Reboot.Message = true, "a lie" }),
 		}},
@@ -320,7 +322,7 @@ func TestOneNodeMakesNoOtherSeemFaster(t *testing.T) {
 		s := clusterstate.Snapshot{Nodes: []clusterstate.Node{{Name: "cp1", ControlPlane: true}, {Name: "w1"}, {Name: "w2"}}}
 		for i := range 5 {
 			end := metav1.NewTime(time.Date(2026, 11, i+1, 0, 0, 0, 0, time.UTC))
-			record := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: *reference(fmt.Sprint(i)), Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: end}}}
+			record := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: *reference(fmt.Sprint(i)), Outcome: v1alpha1.OutcomeSucceeded, EndTime: end}}}
 			for _, name := range names {
 				one := v1alpha1.NodeRecord{Name: name, RebootSeconds: 1200, ComponentsSeconds: 600}
 				if name == "w2" {

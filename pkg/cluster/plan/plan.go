@@ -325,7 +325,7 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 
 func imageFor(images []v1alpha1.Image, architecture string) *v1alpha1.Image {
 	for i := range images {
-		if images[i].Architecture == architecture {
+		if string(images[i].Architecture) == architecture {
 			return &images[i]
 		}
 	}

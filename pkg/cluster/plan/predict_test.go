@@ -137,7 +137,7 @@ func TestPredictedEndIncludesAllWork(t *testing.T) {
 				}
 			}
 			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}
-			u.Spec.Version, u.Spec.IgnoreWindows, u.Spec.Strategy.EtcdSnapshotPolicy = aim, true, v1alpha1.EtcdSnapshotSkip
+			u.Spec.Version, u.Spec.WindowPolicy, u.Spec.Strategy.EtcdSnapshotPolicy = aim, v1alpha1.WindowPolicyIgnore, v1alpha1.EtcdSnapshotSkip
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 			s.Preflight.Key = plan.Decide(s, now).PreflightKey
 			p := plan.Predict(s, now)

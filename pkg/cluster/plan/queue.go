@@ -292,7 +292,7 @@ func (r *reading) newerThan(t *target) (list []*v1alpha1.ClusterUpgrade) {
 func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	switch {
 	case u.Status.Outcome == v1alpha1.OutcomeSucceeded:
-		return u.Status.CompletionTime
+		return u.Status.EndTime
 	case u.Status.Outcome != "" || u.Status.TriggerTime == nil || u.DeletionTimestamp != nil:
 		return nil
 	}

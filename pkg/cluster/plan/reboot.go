@@ -52,7 +52,7 @@ func (t *target) unlookedForLong(r *reading) bool {
 		return false
 	}
 	for i := range r.snapshot.Upgrades {
-		if ended := r.snapshot.Upgrades[i].Status.CompletionTime; since.Before(ended) {
+		if ended := r.snapshot.Upgrades[i].Status.EndTime; since.Before(ended) {
 			since = ended
 		}
 	}

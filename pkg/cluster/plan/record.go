@@ -98,7 +98,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 				Outcome: u.Status.Outcome, CreatedBy: shorten(u.Annotations[v1alpha1.CreatedByAnnotation], maxUser),
 				RequestedBy: shorten(u.Annotations[v1alpha1.RequestedByAnnotation], maxUser), ChangedBy: shorten(changedBy, maxUser),
 				ApprovedBy: u.Spec.Approved.By, Comment: u.Spec.Comment,
-				TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
+				TriggerTime: u.Status.TriggerTime, EndTime: *u.Status.EndTime, Counts: u.Status.Nodes,
 				IgnoreChecks: u.Spec.IgnoreChecks, IgnoreGates: u.Spec.IgnoreGates, EtcdSnapshot: u.Status.EtcdSnapshot,
 			},
 			Piece: int32(number), Pieces: int32(of), //nolint:gosec // a piece has hundreds of nodes
@@ -139,7 +139,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 			r.StartTime = wholeSecond(step.StartTime.Time)
 		}
 		if step.Step == v1alpha1.StepUnlocking && step.EndTime != nil && v.decision == Done {
-			r.CompletionTime = wholeSecond(step.EndTime.Time)
+			r.EndTime = wholeSecond(step.EndTime.Time)
 		}
 	}
 	for _, s := range n.passes() {
@@ -171,7 +171,7 @@ type Usual struct {
 func UsualDurations(s clusterstate.Snapshot, before time.Time) Usual {
 	var earlier []v1alpha1.UpgradeRecord
 	for _, r := range s.Records {
-		if r.Spec.CompletionTime.Time.Before(before) {
+		if r.Spec.EndTime.Time.Before(before) {
 			earlier = append(earlier, r)
 		}
 	}
@@ -254,7 +254,7 @@ func (p *planner) noteEnd(one, newest *v1alpha1.RanVersion, target *v1alpha1.Clu
 	switch {
 	case u == nil || string(u.UID) != one.Upgrade.UID || one.SinceTime != nil:
 	case u.Status.Outcome == v1alpha1.OutcomeSucceeded:
-		if one.SinceTime = u.Status.CompletionTime; newest.SinceTime == nil {
+		if one.SinceTime = u.Status.EndTime; newest.SinceTime == nil {
 			one.UntilTime = nil
 		}
 	case u.Status.Outcome != "" && u.Status.Outcome != v1alpha1.OutcomeSuperseded && one.Problem == "":

@@ -93,7 +93,7 @@ func (r *reading) formerImages(t *target, offered []v1alpha1.Image) []v1alpha1.I
 		i := slices.IndexFunc(offered, func(o v1alpha1.Image) bool { return o.Architecture == ran.Architecture })
 		if i < 0 {
 			i, offered = len(offered), append(offered, v1alpha1.Image{
-				Architecture: ran.Architecture, URL: r.policySpec().Source.URL + image.Name(t.Spec.Version, ran.Architecture),
+				Architecture: ran.Architecture, URL: r.policySpec().Source.URL + image.Name(t.Spec.Version, string(ran.Architecture)),
 			})
 		}
 		offered[i].Digest = ran.Digest
@@ -114,7 +114,7 @@ func (r *reading) ranDigests(version string) []v1alpha1.ImageDigest {
 	var last *v1alpha1.UpgradeRecord
 	for i := range r.snapshot.Records {
 		record := &r.snapshot.Records[i]
-		if record.Spec.Version == version && record.Spec.Outcome == v1alpha1.OutcomeSucceeded && (last == nil || last.Spec.CompletionTime.Before(&record.Spec.CompletionTime)) {
+		if record.Spec.Version == version && record.Spec.Outcome == v1alpha1.OutcomeSucceeded && (last == nil || last.Spec.EndTime.Before(&record.Spec.EndTime)) {
 			last = record
 		}
 	}

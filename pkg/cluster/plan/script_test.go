@@ -175,7 +175,7 @@ func (s *sim) printRecord(out *strings.Builder, upgrade string) {
 		return t.Format("15:04")
 	}
 	for _, r := range s.record(upgrade) {
-		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartTime), clock(r.CompletionTime), r.Attempts, r.Reason)
+		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartTime), clock(r.EndTime), r.Attempts, r.Reason)
 		line = strings.TrimRight(line, " ") + duration("kubeadm", r.ComponentsSeconds) + duration("reboot", r.RebootSeconds) + duration("restart", r.RestartSeconds) + duration("soft reboot", r.SoftRebootSeconds)
 		out.WriteString(line + "\n")
 	}

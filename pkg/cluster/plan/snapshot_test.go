@@ -177,7 +177,7 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	}
 	u.Spec.Strategy.MaxFailures = ptr.To(rapid.Int32Range(0, 2).Draw(t, "failures"))
 	if rarely.Draw(t, "ignore") {
-		u.Spec.IgnoreWindows = true
+		u.Spec.WindowPolicy = v1alpha1.WindowPolicyIgnore
 	}
 	limit := rapid.SampledFrom([]intstr.IntOrString{intstr.FromInt32(2), intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromString("20%"), intstr.FromString("nonsense")}).Draw(t, "limit")
 	u.Spec.Strategy.MaxUnavailable = &limit
@@ -190,7 +190,7 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	switch rapid.IntRange(0, 3).Draw(t, "state") {
 	case 0:
 		at := metav1.NewTime(now.Add(-time.Hour))
-		u.Status.Outcome, u.Status.CompletionTime, u.Status.TriggerTime = v1alpha1.OutcomeSucceeded, &at, &at
+		u.Status.Outcome, u.Status.EndTime, u.Status.TriggerTime = v1alpha1.OutcomeSucceeded, &at, &at
 	case 1:
 		at := metav1.NewTime(now.Add(-time.Hour))
 		u.Status.TriggerTime, u.Status.Type = &at, v1alpha1.TypePatch
@@ -207,8 +207,8 @@ func addAnyRecord(t *rapid.T, s *clusterstate.Snapshot, u v1alpha1.ClusterUpgrad
 	if u.Status.Outcome == "" {
 		return
 	}
-	at := *u.Status.CompletionTime
-	r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: u.Reference(), Outcome: u.Status.Outcome, CompletionTime: at}}}
+	at := *u.Status.EndTime
+	r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: u.Reference(), Outcome: u.Status.Outcome, EndTime: at}}}
 	for i := range rapid.IntRange(0, 4).Draw(t, "recorded") {
 		took := rapid.SampledFrom([]int32{0, 0, 60, 600, 86400})
 		r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{

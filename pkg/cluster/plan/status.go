@@ -35,7 +35,7 @@ func (p *planner) addStatuses(out *Plan) {
 func (p *planner) reported(t *target) *v1alpha1.ClusterUpgrade {
 	u := t.DeepCopy()
 	if t == p.cluster.target {
-		u.Status.BeginTime, u.Status.EtcdSnapshot = p.cluster.beginTime, p.cluster.etcdSnapshot
+		u.Status.StartTime, u.Status.EtcdSnapshot = p.cluster.startTime, p.cluster.etcdSnapshot
 	}
 	return u
 }
@@ -92,7 +92,7 @@ func (p *planner) success(t *target) clusterstate.Hold {
 // end sets the outcome of the upgrade in u, and adds its records and the version that late
 // nodes are brought to from now on, which never falls but by a Rollback.
 func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold clusterstate.Hold, out *Plan) {
-	u.Status.CompletionTime, u.Status.Outcome = wholeSecond(p.cluster.now), outcome
+	u.Status.EndTime, u.Status.Outcome = wholeSecond(p.cluster.now), outcome
 	succeeded := metav1.ConditionFalse
 	if outcome == v1alpha1.OutcomeSucceeded {
 		succeeded = metav1.ConditionTrue

@@ -12,7 +12,7 @@ import (
 // policy that is deleted and created again has it from there.
 func TakenBackByRecords(records []v1alpha1.UpgradeRecord) (list []v1alpha1.TakenBackVersion) {
 	records = slices.SortedFunc(slices.Values(records), func(a, b v1alpha1.UpgradeRecord) int {
-		return cmp.Or(a.Spec.CompletionTime.Compare(b.Spec.CompletionTime.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.Spec.EndTime.Compare(b.Spec.EndTime.Time), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range records {
 		record := &records[i]

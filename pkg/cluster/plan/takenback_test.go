@@ -19,7 +19,7 @@ func TestTakenBackByRecords(t *testing.T) {
 	}
 	record := func(hour int, kind v1alpha1.UpgradeType, from, to string, nodes ...string) v1alpha1.UpgradeRecord {
 		r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{UpgradeSummary: v1alpha1.UpgradeSummary{
-			Upgrade: v1alpha1.UpgradeReference{Name: to}, Type: kind, FromVersion: from, Version: to, TriggerTime: at(hour), CompletionTime: *at(hour + 1), Comment: "breaks",
+			Upgrade: v1alpha1.UpgradeReference{Name: to}, Type: kind, FromVersion: from, Version: to, TriggerTime: at(hour), EndTime: *at(hour + 1), Comment: "breaks",
 		}}}
 		for _, from := range nodes {
 			r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{From: from})
@@ -32,7 +32,7 @@ func TestTakenBackByRecords(t *testing.T) {
 	again := record(5, v1alpha1.TypePatch, "v1.34.3", "v1.34.5")
 	again.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: preflight.VersionBlocked}}
 	before := again
-	before.Spec.TriggerTime, before.Spec.CompletionTime = at(1), *at(2)
+	before.Spec.TriggerTime, before.Spec.EndTime = at(1), *at(2)
 	for name, one := range map[string]struct {
 		records []v1alpha1.UpgradeRecord
 		want    []string

@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,7 +210,7 @@ func notOffered(r *reading, t *target) clusterstate.Hold {
 	}
 	offered := t.images(r)
 	for _, architecture := range t.architectures(r) {
-		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return i.Architecture == architecture }) {
+		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return string(i.Architecture) == architecture }) {
 			continue
 		}
 		if r.snapshot.Source.Problem.Holds() {
@@ -264,7 +264,7 @@ func (t *target) images(r *reading) []v1alpha1.Image {
 	if t.back {
 		offered = r.formerImages(t, offered)
 	}
-	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return strings.Compare(a.Architecture, b.Architecture) })
+	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return cmp.Compare(a.Architecture, b.Architecture) })
 	return offered
 }
 

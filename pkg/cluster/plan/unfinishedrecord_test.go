@@ -36,7 +36,7 @@ func TestUsualDurations(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	record := func(uid string, ended time.Time, outcome v1alpha1.Outcome, seconds int32) v1alpha1.UpgradeRecord {
 		r := v1alpha1.UpgradeRecord{Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
-		r.Spec.Upgrade.UID, r.Spec.Outcome, r.Spec.CompletionTime = uid, outcome, metav1.Time{Time: ended}
+		r.Spec.Upgrade.UID, r.Spec.Outcome, r.Spec.EndTime = uid, outcome, metav1.Time{Time: ended}
 		for _, name := range []string{"cp-1", "w-1", "w-2", "w-3"} {
 			r.Spec.Nodes = append(r.Spec.Nodes, v1alpha1.NodeRecord{Name: name, RebootSeconds: seconds})
 		}

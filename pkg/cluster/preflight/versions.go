@@ -225,7 +225,7 @@ func (c *checker) checkOffered() {
 		have[architecture] = true
 	}
 	for _, image := range c.Upgrade.Status.Images {
-		have[image.Architecture] = true
+		have[string(image.Architecture)] = true
 	}
 	lacks := map[string][]string{}
 	for _, n := range c.nodes {

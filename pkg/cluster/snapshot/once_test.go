@@ -48,7 +48,7 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	must(ours.UpgradePolicies.Create(ctx, &v1alpha1.UpgradePolicy{ObjectMeta: named(v1alpha1.PolicyName)}, metav1.CreateOptions{}))
 	record := &v1alpha1.UpgradeRecord{ObjectMeta: named("u-01234567-1"), Spec: v1alpha1.UpgradeRecordSpec{Piece: 1, Pieces: 1}}
 	record.Spec.Upgrade, record.Spec.Outcome = v1alpha1.UpgradeReference{Name: "u", UID: "0123456789"}, v1alpha1.OutcomeSucceeded
-	record.Spec.CompletionTime = metav1.NewTime(time.Now().Truncate(time.Second))
+	record.Spec.EndTime = metav1.NewTime(time.Now().Truncate(time.Second))
 	record.Spec.Nodes = []v1alpha1.NodeRecord{{Name: "w-1", RebootSeconds: 90, Steps: []v1alpha1.StepTime{{Step: v1alpha1.StepRebooting, StartTime: metav1.NowMicro()}}}}
 	must(ours.UpgradeRecords.Create(ctx, record, metav1.CreateOptions{}))
 	must(ours.MaintenanceSchedules.Create(ctx, &v1alpha1.MaintenanceSchedule{ObjectMeta: named("s")}, metav1.CreateOptions{}))

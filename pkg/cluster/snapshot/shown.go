@@ -141,7 +141,7 @@ func reportedNode(u *v1alpha1.NodeUpgrade) clusterstate.Node {
 		Kubelet: u.Status.Versions.Kubelet, ControlPlane: u.Status.Versions.ControlPlane != "",
 	}
 	if image := u.Spec.Image; image != nil {
-		node.Architecture = image.Architecture
+		node.Architecture = string(image.Architecture)
 	}
 	for _, owner := range u.OwnerReferences {
 		if owner.Kind == "Node" {

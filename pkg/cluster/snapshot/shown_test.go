@@ -25,7 +25,7 @@ func TestFollowFindsWhatReadShownReads(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-9"}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	w.must(w.kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}))
 	order := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w-9"}}
-	order.Spec.Image = &v1alpha1.Image{Architecture: "arm64", URL: "https://images.example/kubernetes.raw", Digest: "sha256:" + strings.Repeat("0", 64)}
+	order.Spec.Image = &v1alpha1.Image{Architecture: "arm64", URL: "https://images.example/kubernetes.raw", Digest: v1alpha1.DigestOf(strings.Repeat("0", 64))}
 	order, err := all.Ours.NodeUpgrades.Create(t.Context(), order, metav1.CreateOptions{})
 	w.must(order, err)
 	order.Status.Slot, order.Status.Versions.ControlPlane = "slot-0", "v1.34.3"

@@ -66,14 +66,14 @@ func NewPoller(source v1alpha1.ImageSource) *Poller {
 }
 
 // client returns a client that follows no redirect from https to http, unless the
-// source is insecure.
+// source allows http.
 func client(source v1alpha1.ImageSource) *http.Client {
 	c := &http.Client{Timeout: timeout}
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		switch {
 		case len(via) >= 10:
 			return errors.New("stopped after 10 redirects")
-		case r.URL.Scheme != "https" && !source.Insecure:
+		case r.URL.Scheme != "https" && source.TransportPolicy != v1alpha1.TransportAllowHTTP:
 			return fmt.Errorf("the server redirects to %s, which can be changed on its way", r.URL)
 		}
 		return nil
@@ -87,8 +87,8 @@ func Check(source v1alpha1.ImageSource) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %q is not an http or https address of a folder", source.URL)
 	}
-	if u.Scheme == "http" && !source.Insecure {
-		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %s can be changed on its way: use https, or accept that with spec.source.insecure: true", source.URL)
+	if u.Scheme == "http" && source.TransportPolicy != v1alpha1.TransportAllowHTTP {
+		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %s can be changed on its way: use https, or accept that with spec.source.transportPolicy: AllowHTTP", source.URL)
 	}
 	if len(source.URL) > maxURL {
 		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: it is longer than %d characters, and the addresses of images, which begin with it, would not fit", maxURL)
@@ -200,7 +200,7 @@ func Parse(base, index string) clusterstate.Source {
 		}
 		s.Offers = append(s.Offers, clusterstate.Offer{
 			Version: v.String(),
-			Image:   v1alpha1.Image{Architecture: architecture, URL: base + file, Digest: v1alpha1.DigestOf(sums[file])},
+			Image:   v1alpha1.Image{Architecture: v1alpha1.Architecture(architecture), URL: base + file, Digest: v1alpha1.DigestOf(sums[file])},
 		})
 	}
 	return s

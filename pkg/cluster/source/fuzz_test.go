@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, offer := range s.Offers {
 			file, below := strings.CutPrefix(offer.Image.URL, base)
-			if !below || strings.Contains(file, "/") || !strings.HasPrefix(offer.Image.Digest, "sha256:") {
+			if !below || strings.Contains(file, "/") || !strings.HasPrefix(string(offer.Image.Digest), "sha256:") {
 				t.Errorf("%+v is on offer", offer)
 			}
 		}

@@ -44,7 +44,7 @@ func TestMirrorPage(t *testing.T) {
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer server.Close()
-	got := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: string(keyring)}).Read(t.Context())
+	got := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, TransportPolicy: v1alpha1.TransportAllowHTTP, Keyring: string(keyring)}).Read(t.Context())
 	if len(got.Offers) != 1 || got.Offers[0].Version != "v1.34.4" || got.Problem.Holds() {
 		t.Errorf("%+v", got)
 	}

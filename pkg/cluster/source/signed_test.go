@@ -40,7 +40,7 @@ func TestSignedIndex(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			got := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: key.Public}).Read(t.Context())
+			got := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, TransportPolicy: v1alpha1.TransportAllowHTTP, Keyring: key.Public}).Read(t.Context())
 			if good := row.want == ""; good != (len(got.Offers) == 1) || !strings.Contains(got.Problem.Message, row.want) || good == (got.Problem.Reason == v1alpha1.ReasonSourceInvalid) {
 				t.Errorf("%+v, want %q", got, row.want)
 			}
@@ -67,7 +67,7 @@ func TestOldIndex(t *testing.T) {
 		_, _ = w.Write(served)
 	}))
 	defer server.Close()
-	from := v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: key.Public}
+	from := v1alpha1.ImageSource{URL: server.URL, TransportPolicy: v1alpha1.TransportAllowHTTP, Keyring: key.Public}
 	newest := source.NewPoller(from).Read(t.Context())
 	if newest.Signed.IsZero() || newest.Problem.Holds() {
 		t.Fatalf("got %+v", newest)

@@ -44,9 +44,9 @@ func TestParse(t *testing.T) {
 			got := source.Parse("http://x/", test.index)
 			var offers []string
 			for _, o := range got.Offers {
-				offers = append(offers, o.Version+" "+o.Image.Architecture)
-				file := map[string]string{"amd64": "x86-64", "arm64": "arm64"}[o.Image.Architecture]
-				if want := "http://x/kubernetes-" + o.Version + "-" + file + ".raw"; o.Image.URL != want || o.Image.SHA256() != hash {
+				offers = append(offers, o.Version+" "+string(o.Image.Architecture))
+				file := map[string]string{"amd64": "x86-64", "arm64": "arm64"}[string(o.Image.Architecture)]
+				if want := "http://x/kubernetes-" + o.Version + "-" + file + ".raw"; o.Image.URL != want || o.Image.Digest.SHA256() != hash {
 					t.Errorf("got %+v, want %s %s", o.Image, want, hash)
 				}
 			}
@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := source.NewPoller(v1alpha1.ImageSource{URL: server.URL + "/images", Insecure: true})
+	p := source.NewPoller(v1alpha1.ImageSource{URL: server.URL + "/images", TransportPolicy: v1alpha1.TransportAllowHTTP})
 	read := func(offers int, reason v1alpha1.Reason, sentSoFar int) {
 		t.Helper()
 		got := p.Read(context.Background())
@@ -134,7 +134,7 @@ func TestProblemIsStable(t *testing.T) {
 		_ = connection.Close()
 	}))
 	defer server.Close()
-	poller := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, Insecure: true})
+	poller := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, TransportPolicy: v1alpha1.TransportAllowHTTP})
 	first := poller.Read(t.Context())
 	if first.Problem.Reason != v1alpha1.ReasonSourceUnavailable || !strings.Contains(first.Problem.Message, "reset") {
 		t.Fatalf("%+v", first.Problem)
@@ -150,7 +150,7 @@ func TestInvalidSourcesAreNotRead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer server.Close()
 	const address, keyring = "spec.source.url of UpgradePolicy cluster: ", "spec.source.keyring of UpgradePolicy cluster: the keyring "
-	const plain = "spec.source.url of UpgradePolicy cluster: http://x/ can be changed on its way: use https, or accept that with spec.source.insecure: true"
+	const plain = "spec.source.url of UpgradePolicy cluster: http://x/ can be changed on its way: use https, or accept that with spec.source.transportPolicy: AllowHTTP"
 	for _, row := range []struct {
 		source v1alpha1.ImageSource
 		want   string
@@ -160,8 +160,8 @@ func TestInvalidSourcesAreNotRead(t *testing.T) {
 		{v1alpha1.ImageSource{URL: "/images"}, address},
 		{v1alpha1.ImageSource{URL: "http://"}, address},
 		{v1alpha1.ImageSource{URL: server.URL + "/?a=b"}, address},
-		{v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: "-----BEGIN PGP PUBLIC KEY BLOCK-----"}, keyring},
-		{v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: "keys"}, keyring},
+		{v1alpha1.ImageSource{URL: server.URL, TransportPolicy: v1alpha1.TransportAllowHTTP, Keyring: "-----BEGIN PGP PUBLIC KEY BLOCK-----"}, keyring},
+		{v1alpha1.ImageSource{URL: server.URL, TransportPolicy: v1alpha1.TransportAllowHTTP, Keyring: "keys"}, keyring},
 		{v1alpha1.ImageSource{URL: "http://x/"}, plain},
 	} {
 		if err := source.Check(row.source); err == nil || !strings.HasPrefix(err.Error(), row.want) {

@@ -94,7 +94,7 @@ func (h *hostSense) requestFacts(ctx context.Context, now time.Time, after strin
 // maxAge returns how old the facts may be. The node's definitions matter only where
 // Kubernetes comes as a sysext image.
 func (v *hostView) maxAge() time.Duration {
-	problem := v.facts.Supported && (v.facts.ConfProblem != "" || v.facts.MissingImage != "" || v.facts.Armed)
+	problem := v.facts.Unsupported == nil && (v.facts.ConfProblem != "" || v.facts.MissingImage != "" || v.facts.Armed)
 	if problem || v.facts.Guarded || v.facts.KubeletProblem != "" {
 		return factsAgeProblem
 	}

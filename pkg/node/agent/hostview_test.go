@@ -51,9 +51,9 @@ func TestMaxAge(t *testing.T) {
 		facts verb.HostFacts
 		want  time.Duration
 	}{
-		"nothing is wrong": {verb.HostFacts{Supported: true}, factsAge},
-		"a problem":        {verb.HostFacts{Supported: true, ConfProblem: "two files"}, factsAgeProblem},
-		"armed":            {verb.HostFacts{Supported: true, Armed: true}, factsAgeProblem},
+		"nothing is wrong": {verb.HostFacts{}, factsAge},
+		"a problem":        {verb.HostFacts{ConfProblem: "two files"}, factsAgeProblem},
+		"armed":            {verb.HostFacts{Armed: true}, factsAgeProblem},
 		"the guard":        {verb.HostFacts{Guarded: true}, factsAgeProblem},
 		"packages":         {verb.HostFacts{ConfProblem: "no file", Armed: true}, factsAge},
 	} {

@@ -79,7 +79,7 @@ func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) c
 	fixed := fixedImage(upgrade, spec.Image.Architecture)
 	switch {
 	case spec.Image.Digest != fixed.Digest:
-		return differs("digest", spec.Image.Digest, fixed.Digest)
+		return differs("digest", string(spec.Image.Digest), string(fixed.Digest))
 	case spec.Image.URL != fixed.URL:
 		return differs("address", spec.Image.URL, fixed.URL)
 	}
@@ -88,7 +88,7 @@ func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) c
 
 // fixedImage returns the image that the upgrade fixed for an architecture; an empty
 // one where it fixed none.
-func fixedImage(upgrade *v1alpha1.ClusterUpgrade, architecture string) v1alpha1.Image {
+func fixedImage(upgrade *v1alpha1.ClusterUpgrade, architecture v1alpha1.Architecture) v1alpha1.Image {
 	for _, image := range upgrade.Status.Images {
 		if image.Architecture == architecture {
 			return image

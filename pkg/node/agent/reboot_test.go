@@ -90,12 +90,12 @@ func TestRebootWithoutImage(t *testing.T) {
 	c.kubelet()
 	const why = "Kubernetes comes from packages"
 	c.host.Packages = "v1.34.3"
-	c.host.Facts.Supported, c.host.Facts.UnsupportedReason = false, why
+	c.host.Facts.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: why}
 	c.host.Facts.Installed, c.host.Facts.Active, c.host.Facts.Merged, c.host.Facts.Armed = nil, "", "", true
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	if status := c.awaitStep(v1alpha1.StepUnsupported); status.Unsupported != why {
-		t.Errorf("the status says %q, want %q", status.Unsupported, why)
+	if status := c.awaitStep(v1alpha1.StepUnsupported); status.Unsupported.Text() != why {
+		t.Errorf("the status says %q, want %q", status.Unsupported.Text(), why)
 	}
 	c.kill()
 	c.host.Lock()
@@ -111,8 +111,8 @@ func TestRebootWithoutImage(t *testing.T) {
 	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-3"))
 	c.run()
 	status := c.await("it has rebooted", func(s agentStatus) bool {
-		if s.Unsupported != why {
-			t.Errorf("at %s the status says %q, want %q", s.Step, s.Unsupported, why)
+		if s.Unsupported.Text() != why {
+			t.Errorf("at %s the status says %q, want %q", s.Step, s.Unsupported.Text(), why)
 		}
 		return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "boot-0"
 	})

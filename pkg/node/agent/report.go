@@ -237,7 +237,7 @@ func (p *reportSense) addFacts(status *v1alpha1.NodeUpgradeStatus, r *round) {
 		status.Reboot.Required, status.Reboot.Message = last.Reboot.Required, last.Reboot.Message
 		return
 	}
-	status.Unsupported = facts.UnsupportedReason
+	status.Unsupported = facts.Unsupported
 	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Message = rebootReason(*facts, p.host.engine.status)
 	status.Reboot.Required = status.Reboot.Message != ""

@@ -35,7 +35,7 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 	}
 	found.Armed = sysupdate.Armed(l)
 	found.Node = forChecks(l, time.Now(), func(name string) (service, error) { return askSystemd(ctx, name) })
-	found.KubeletProblem = kubeletProblem(ctx, l, found.Supported)
+	found.KubeletProblem = kubeletProblem(ctx, l, found.Unsupported == nil)
 	found.Node.DefinitionsProblem = found.ConfProblem
 	found.SoftReboots, found.Node.SoftRebootProblem = soft.Count, soft.Problem
 	return found, nil

@@ -111,7 +111,7 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !facts.Supported || facts.Active != "v1.34.3" || facts.Merged != "v1.34.3" || facts.BootID != strings.TrimSpace(string(boot)) {
+	if facts.Unsupported != nil || facts.Active != "v1.34.3" || facts.Merged != "v1.34.3" || facts.BootID != strings.TrimSpace(string(boot)) {
 		t.Errorf("%+v", facts)
 	}
 	if !slices.Equal(facts.Installed, []string{"v1.34.3", "v1.34.4"}) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -39,8 +40,7 @@ func Gather(l Layout) (verb.HostFacts, error) {
 		}
 	}
 	facts.Active = l.nextBoot(facts.Merged)
-	facts.UnsupportedReason = l.unsupported()
-	facts.Supported = facts.UnsupportedReason == ""
+	facts.Unsupported = l.unsupported()
 	if facts.StaticPods, err = l.staticPods(); err != nil {
 		return verb.HostFacts{}, err
 	}
@@ -130,17 +130,17 @@ func (l Layout) joinedSince(done verb.KubeadmDone) bool {
 
 // unsupported returns why this node cannot be upgraded by switching sysext
 // images, or "" if it can.
-func (l Layout) unsupported() string {
+func (l Layout) unsupported() *v1alpha1.Problem {
 	if a := Architecture(); a != "amd64" && a != "arm64" {
-		return "there are no Kubernetes images for the architecture " + a
+		return &v1alpha1.Problem{Reason: v1alpha1.UnsupportedArchitecture, Message: "there are no Kubernetes images for the architecture " + a}
 	}
 	if _, err := l.Active(); err != nil {
-		return err.Error()
+		return &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: err.Error()}
 	}
 	if _, err := os.Stat(l.At(Sysupdate)); err != nil {
-		return fmt.Sprintf("there is no %s on this node", Sysupdate)
+		return &v1alpha1.Problem{Reason: v1alpha1.NoSysupdate, Message: fmt.Sprintf("there is no %s on this node", Sysupdate)}
 	}
-	return ""
+	return nil
 }
 
 // FreeBytes returns the space that is free for root on the file system of a folder.

@@ -29,8 +29,8 @@ func TestGather(t *testing.T) {
 	}
 	facts.FreeBytes = 0
 	want := verb.HostFacts{
-		HasFiles: true,
-		BootID:   bootID, Supported: true,
+		HasFiles:  true,
+		BootID:    bootID,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
 		Kubeadm: done, ControlPlane: true,
 		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},
@@ -141,8 +141,8 @@ func TestUnsupported(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if facts.Supported != (test.want == "") || !strings.Contains(facts.UnsupportedReason, test.want) {
-				t.Errorf("supported %v: %q, want %q", facts.Supported, facts.UnsupportedReason, test.want)
+			if (facts.Unsupported == nil) != (test.want == "") || !strings.Contains(facts.Unsupported.Text(), test.want) {
+				t.Errorf("got %+v, want %q", facts.Unsupported, test.want)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestRebootRequiredWithPackages(t *testing.T) {
 	write(t, l, "/proc/sys/kernel/random/boot_id", bootID+"\n")
 	for _, want := range []bool{false, true} {
 		facts, err := host.Gather(l)
-		if err != nil || facts.RebootRequired != want || facts.Supported || facts.Active != "" {
+		if err != nil || facts.RebootRequired != want || facts.Unsupported == nil || facts.Active != "" {
 			t.Errorf("got %+v (%v), want a node without an image that requires a reboot: %t", facts, err, want)
 		}
 		write(t, l, "/run/reboot-required", "*** System restart required ***\n")

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // nextRoot is where a soft reboot finds another root file system to switch to
@@ -20,8 +22,8 @@ const managerTimeout = 30 * time.Second
 type SoftReboots struct {
 	// Count is how many there were in this boot.
 	Count int32
-	// Problem is why the node cannot be soft-rebooted. Empty: it can.
-	Problem string
+	// Problem is why the node cannot be soft-rebooted. Nil: it can.
+	Problem *v1alpha1.Problem
 }
 
 // SoftReboots asks systemd about soft reboots. One that does not count them, before 256,
@@ -40,7 +42,8 @@ func (l Layout) SoftReboots(ctx context.Context, log *Log, run Runner) (SoftRebo
 	}
 	counted, known := values["SoftRebootsCount"]
 	if !known {
-		return SoftReboots{Problem: fmt.Sprintf("systemd is %s, and a soft reboot takes 256 or later", values["Version"])}, nil
+		message := fmt.Sprintf("systemd is %s, and a soft reboot takes 256 or later", values["Version"])
+		return SoftReboots{Problem: &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: message}}, nil
 	}
 	count, err := strconv.ParseInt(counted, 10, 32)
 	if err != nil {
@@ -48,7 +51,8 @@ func (l Layout) SoftReboots(ctx context.Context, log *Log, run Runner) (SoftRebo
 	}
 	answer := SoftReboots{Count: int32(count)}
 	if entries, err := os.ReadDir(l.At(nextRoot)); err == nil && len(entries) > 0 {
-		answer.Problem = nextRoot + " has another root file system, to which a soft reboot would switch"
+		message := nextRoot + " has another root file system, to which a soft reboot would switch"
+		answer.Problem = &v1alpha1.Problem{Reason: v1alpha1.OtherRootStaged, Message: message}
 	}
 	return answer, nil
 }

@@ -31,7 +31,7 @@ func TestSoftReboots(t *testing.T) {
 			}
 		}
 		got, err := l.SoftReboots(t.Context(), NewLog(t.Output()), func(context.Context, *Log, string, ...string) (string, error) { return test.prints, test.err })
-		if got.Count != test.count || !strings.Contains(got.Problem, test.problem) || (got.Problem == "") != (test.problem == "") || (err != nil) != test.fails {
+		if got.Count != test.count || !strings.Contains(got.Problem.Text(), test.problem) || (got.Problem == nil) != (test.problem == "") || (err != nil) != test.fails {
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
 	}

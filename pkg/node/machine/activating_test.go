@@ -17,7 +17,7 @@ func TestActivationOfNothing(t *testing.T) {
 			Now: now, WatchingSince: now, Managed: true,
 			Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
 			Slot: Slot{Held: "slot-0"},
-			Host: &Host{At: now, HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Active: active, Merged: oldVersion, Installed: []string{oldVersion, newVersion}}},
+			Host: &Host{At: now, HostFacts: verb.HostFacts{BootID: "boot-0", Active: active, Merged: oldVersion, Installed: []string{oldVersion, newVersion}}},
 		}
 		s := State{Upgrade: v1alpha1.UpgradeReference{Name: "u", UID: "1"}, Step: v1alpha1.StepActivating, Since: now, Method: v1alpha1.MethodReboot, RebootedFrom: "boot-0"}
 		for range 4 {

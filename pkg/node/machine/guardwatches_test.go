@@ -18,7 +18,7 @@ func TestGuardOfAbandonedNode(t *testing.T) {
 		Now:  since.Add(20 * time.Second),
 		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypePatch, Version: newVersion, Release: v1alpha1.ReleaseNone},
 		Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
-		Host: &Host{At: since.Add(19 * time.Second), HostFacts: verb.HostFacts{BootID: "boot-0", SoftReboots: 1, Supported: true, Active: newVersion, Merged: oldVersion, Guarded: true}},
+		Host: &Host{At: since.Add(19 * time.Second), HostFacts: verb.HostFacts{BootID: "boot-0", SoftReboots: 1, Active: newVersion, Merged: oldVersion, Guarded: true}},
 	}
 	s, a := Next(s, o)
 	if s.Step != v1alpha1.StepVerifying || a.Do != DoNothing {
@@ -47,7 +47,7 @@ func TestGuardReturnsWhereTheImageIsGone(t *testing.T) {
 			Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypePatch, Version: newVersion, Release: v1alpha1.ReleaseNode, Slot: "slot-0"},
 			Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
 			Slot: Slot{Held: "slot-0"},
-			Host: &Host{At: since.Add(19 * time.Second), HostFacts: verb.HostFacts{BootID: "boot-0", SoftReboots: 1, Supported: true, Active: newVersion, Merged: oldVersion, Installed: []string{installed}, Guarded: true}},
+			Host: &Host{At: since.Add(19 * time.Second), HostFacts: verb.HostFacts{BootID: "boot-0", SoftReboots: 1, Active: newVersion, Merged: oldVersion, Installed: []string{installed}, Guarded: true}},
 		})
 		if a.Do != want {
 			t.Errorf("with %s on the disk: action %v, want %v", installed, a.Do, want)

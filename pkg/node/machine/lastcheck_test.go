@@ -18,7 +18,7 @@ func atLastCheck(since time.Time) (State, Observation) {
 		Now:   since.Add(time.Second),
 		Spec:  v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
 		Node:  Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
-		Host:  &Host{At: since, HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true}},
+		Host:  &Host{At: since, HostFacts: verb.HostFacts{BootID: "boot-0", Active: oldVersion, Merged: oldVersion, RebootRequired: true}},
 		Slot:  Slot{Held: "slot-0"},
 		Rules: &clusterstate.Hold{},
 	}

@@ -108,7 +108,7 @@ func newModel() *model {
 	}
 	m.started, m.managed = m.now, true
 	m.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
-	m.host = Host{HostFacts: verb.HostFacts{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}}
+	m.host = Host{HostFacts: verb.HostFacts{BootID: "boot-0", Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}}
 	m.spec = m.idleSpec()
 	return m
 }
@@ -117,7 +117,7 @@ func newModel() *model {
 // merged, which is not where the agent could replace it.
 func (m *model) usePackages(merged bool) {
 	m.packages = oldVersion
-	m.host.Supported, m.host.UnsupportedReason = false, "Kubernetes comes from packages"
+	m.host.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
 	m.host.Installed, m.host.Active = nil, ""
 	if !merged {
 		m.host.Merged = ""
@@ -501,7 +501,7 @@ func (m *model) reboot(method v1alpha1.Method) {
 
 // bootSoftly starts everything again but the kernel. The API server notices nothing.
 func (m *model) bootSoftly() {
-	m.check(m.host.Node.SoftRebootProblem == "", "the node is soft-rebooted although %s", m.host.Node.SoftRebootProblem)
+	m.check(m.host.Node.SoftRebootProblem == nil, "the node is soft-rebooted although %s", m.host.Node.SoftRebootProblem.Text())
 	m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot is done softly")
 	if m.softReboot == "nothing" {
 		return

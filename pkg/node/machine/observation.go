@@ -163,7 +163,7 @@ func StageKey(spec v1alpha1.NodeUpgradeSpec) string {
 	if spec.Image == nil {
 		return ""
 	}
-	return spec.Version + "@" + spec.Image.Digest
+	return spec.Version + "@" + string(spec.Image.Digest)
 }
 
 // attemptKey returns the key of this attempt's verbs. It differs between attempts, so that

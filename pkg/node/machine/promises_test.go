@@ -142,7 +142,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		}
 	case "soft-reboot":
 		m.softReboot = rapid.SampledFrom([]string{"", "nothing", "former"}).Draw(t, "soft reboot does")
-		m.host.Node.SoftRebootProblem = rapid.SampledFrom([]string{"", "", "systemd is too old"}).Draw(t, "soft reboot is not possible")
+		m.host.Node.SoftRebootProblem = rapid.SampledFrom([]*v1alpha1.Problem{nil, nil, {Reason: v1alpha1.SystemdTooOld, Message: "systemd is too old"}}).Draw(t, "soft reboot is not possible")
 	case "pods":
 		if !m.node.Unschedulable {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")
@@ -266,7 +266,7 @@ func TestNextIsPure(t *testing.T) {
 	m.state, _ = Next(m.state, m.observe())
 	steps := m.state.Steps
 	o := m.observe()
-	o.Host.Supported = false
+	o.Host.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
 	for range 2 {
 		after, _ := Next(m.state, o)
 		if after.Step != v1alpha1.StepUnsupported {

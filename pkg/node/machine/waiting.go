@@ -29,8 +29,8 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 		s = s.withoutUpgrade()
 	}
 	switch {
-	case !o.Host.Supported && o.Spec.Type != v1alpha1.TypeReboot:
-		return s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
+	case o.Host.Unsupported != nil && o.Spec.Type != v1alpha1.TypeReboot:
+		return s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.Unsupported.Text()), Action{}
 	case o.Host.Armed && disarmDue(o):
 		if s.Step == "" { // the first step, so that a refused start is reported
 			s = s.enter(v1alpha1.StepIdle, o)
@@ -69,7 +69,7 @@ func disarmDue(o Observation) bool {
 	work := o.Work[verb.Disarm]
 	ended := work.FinishedAt
 	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRetry))
-	return o.Host.Supported && !work.Running && !o.Work[verb.Stage].Running && due
+	return o.Host.Unsupported == nil && !work.Running && !o.Work[verb.Stage].Running && due
 }
 
 func upToDate(s State, o Observation) string {
@@ -90,7 +90,7 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 	case o.Host.Armed && work.ended(disarmKey) && !work.OK:
 		next = wakeAt(work.FinishedAt.Add(confRetry))
 		reason, message = work.Reason, armed+work.Message
-	case o.Host.Supported && o.Host.ConfProblem != "":
+	case o.Host.Unsupported == nil && o.Host.ConfProblem != "":
 		reason, message = v1alpha1.ReasonConfConflict, armed+o.Host.ConfProblem
 	}
 	s = s.enter(v1alpha1.StepIdle, o).withReason(reason, message)
@@ -219,10 +219,10 @@ func unmanaged(s State, o Observation) (State, Action) {
 		message = "the node is not managed: nothing on it is changed"
 	}
 	s.RetryAt = time.Time{}
-	if o.Host.Supported {
+	if o.Host.Unsupported == nil {
 		s = s.enter(v1alpha1.StepIdle, o).withReason(v1alpha1.ReasonNoUpgrade, message)
 	} else {
-		s = s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason)
+		s = s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.Unsupported.Text())
 	}
 	work := o.Work[verb.Uninstall]
 	if !o.GiveBack || !o.Host.HasFiles || work.Running {

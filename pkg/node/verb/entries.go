@@ -76,7 +76,7 @@ func stageArgs(o Input) (StageArgs, error) {
 	if err != nil {
 		return StageArgs{}, err
 	}
-	return StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: o.Keyring}, nil
+	return StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.Digest.SHA256(), Keyring: o.Keyring}, nil
 }
 
 // PullArgs are the arguments of Pull.
@@ -108,7 +108,7 @@ func pullArgs(o Input) (PullArgs, error) {
 		return PullArgs{}, err
 	}
 	config, err := o.ClusterConfiguration()
-	return PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
+	return PullArgs{Version: o.Spec.Version, SHA256: image.Digest.SHA256(), ClusterConfiguration: config}, err
 }
 
 // SnapshotArgs are the arguments of Snapshot.
@@ -174,7 +174,7 @@ var kubeadmUpgrade = Entry{
 
 func kubeadmArgs(o Input) (KubeadmArgs, error) {
 	image, err := o.image()
-	return KubeadmArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
+	return KubeadmArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.Digest.SHA256()}, err
 }
 
 // ActivateArgs are the arguments of Activate.
@@ -208,7 +208,7 @@ var activate = Entry{
 func activateArgs(o Input) (ActivateArgs, error) {
 	image, err := o.image()
 	args := ActivateArgs{
-		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method, SoftReboots: o.SoftReboots, Back: o.Spec.Type == v1alpha1.TypeRollback,
+		Version: o.Spec.Version, SHA256: image.Digest.SHA256(), Method: o.Method, SoftReboots: o.SoftReboots, Back: o.Spec.Type == v1alpha1.TypeRollback,
 		GuardWithin: time.Duration(ptr.Deref(o.Spec.GuardSeconds, 0)) * time.Second,
 	}
 	if o.Spec.Upgrade != nil {

@@ -15,10 +15,9 @@ type HostFacts struct {
 	BootID string `json:"bootID"`
 	// SoftReboots is how many soft reboots there were in this boot.
 	SoftReboots int32 `json:"softReboots,omitempty"`
-	// Supported is false if Kubernetes is not installed as a sysext image in the
-	// bakery's layout; UnsupportedReason is a sentence that explains why.
-	Supported         bool   `json:"supported"`
-	UnsupportedReason string `json:"unsupportedReason,omitempty"`
+	// Unsupported is why Kubernetes is not installed as a sysext image in the bakery's
+	// layout. Nil: it is.
+	Unsupported *v1alpha1.Problem `json:"unsupported,omitempty"`
 	// Installed are the versions with an image on the disk, oldest first.
 	Installed []string `json:"installed,omitempty"`
 	// Active is the version that the symlink points to, which the next boot merges. If

@@ -108,7 +108,7 @@ func TestAnswersOfNoAPIServer(t *testing.T) {
 		_, _ = w.Write([]byte(now.body))
 	}))
 	defer server.Close()
-	policy = fmt.Sprintf(`{"metadata":{"name":"cluster"},"spec":{"mode":"Manage","source":{"url":%q,"insecure":true}}}`, server.URL)
+	policy = fmt.Sprintf(`{"metadata":{"name":"cluster"},"spec":{"mode":"Manage","source":{"url":%q,"transportPolicy":"AllowHTTP"}}}`, server.URL)
 	kubeconfig := kubeconfigFor(t, server.URL)
 	const page = "that is a proxy or a login page, and no API server"
 	for _, now = range []answer{

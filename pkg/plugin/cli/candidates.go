@@ -162,8 +162,8 @@ func versionsOnOffer(ctx context.Context, reader *reader) (names []string, err e
 	return slices.Compact(names), nil
 }
 
-// completionTimeout is how long a person waits after the Tab key.
-var completionTimeout = 3 * time.Second
+// endTimeout is how long a person waits after the Tab key.
+var endTimeout = 3 * time.Second
 
 // complete offers the candidates for the one argument of a verb, or for a flag.
 func (p *program) complete(names candidates) cobra.CompletionFunc {
@@ -176,7 +176,7 @@ func (p *program) complete(names candidates) cobra.CompletionFunc {
 }
 
 func (p *program) candidatesFor(cmd *cobra.Command, names candidates) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), endTimeout)
 	defer cancel()
 	reader, err := p.reader()
 	if err != nil {

@@ -153,7 +153,7 @@ func (c *cluster) setUpgradeStatus(reason v1alpha1.Reason, message string, chang
 func (c *cluster) end(outcome v1alpha1.Outcome) {
 	c.t.Helper()
 	c.setUpgradeStatus(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(c.statuses)), func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Outcome, s.CompletionTime = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Outcome, s.EndTime = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Nodes.Total, s.Nodes.Done = int32(len(c.statuses)), int32(len(c.statuses))
 	})
 }

@@ -121,7 +121,7 @@ func (d *diagnosis) facts(ctx context.Context) (doctor.Facts, error) {
 		e.readPrograms()
 	}
 	if e.facts.Policy == nil {
-		read := source.NewPoller(v1alpha1.ImageSource{URL: d.from, Insecure: true})
+		read := source.NewPoller(v1alpha1.ImageSource{URL: d.from, TransportPolicy: v1alpha1.TransportAllowHTTP})
 		limited, cancel := context.WithTimeout(ctx, sourceTimeout)
 		defer cancel()
 		e.facts.SourceProblem = read.Read(limited).Problem.Message

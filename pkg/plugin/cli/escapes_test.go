@@ -18,7 +18,7 @@ const hostile = `a\e[2J\e[31mb\e]0;title\acd\u202Ee`
 var hostileObjects = strings.ReplaceAll(`
 kind: UpgradePolicy
 metadata: {name: cluster}
-spec: {mode: Manage, source: {url: "SOURCE", insecure: true}}
+spec: {mode: Manage, source: {url: "SOURCE", transportPolicy: AllowHTTP}}
 status: {conditions: [{type: SourceReady, status: "False", reason: SourceInvalid, message: "HOSTILE", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 ---
 kind: Node
@@ -49,7 +49,7 @@ spec:
   reason: RebootFailed
   message: "HOSTILE"
   createdBy: "HOSTILE"
-  completionTime: "2026-01-01T00:00:00Z"
+  endTime: "2026-01-01T00:00:00Z"
   piece: 1
   pieces: 1
   nodes: [{name: "HOSTILE", from: "HOSTILE", to: "HOSTILE", reason: RebootFailed}]

@@ -112,7 +112,7 @@ func TestWatchLogsEachTransitionAndEndsWithUpgrade(t *testing.T) {
 			w.out.await(t, "node w-1: Waiting: WindowClosed: no window is open")
 			applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, conditions: [{type: UpToDate, status: \"False\", reason: Draining, message: 2 pods are terminating, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}")
 			w.out.await(t, "node w-1: Draining: Draining: 2 pods are terminating")
-			applyObjects(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: "+end.outcome+`, completionTime: "2026-01-01T00:00:00Z"}`)
+			applyObjects(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: "+end.outcome+`, endTime: "2026-01-01T00:00:00Z"}`)
 			w.exit(t, end.code)
 			for _, line := range strings.Split(strings.TrimSpace(w.out.text()), "\n") {
 				stamp, _, _ := strings.Cut(line, " ")

@@ -33,7 +33,7 @@ func minorCluster(t *testing.T) (*cluster, *rest.Config, []string) {
 	t.Helper()
 	config := apitest.Start(t)
 	c := newCluster(t, config)
-	applyObjects(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {mode: Manage, source: {url: \"http://127.0.0.1:9/\", insecure: true}}") // offers nothing
+	applyObjects(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {mode: Manage, source: {url: \"http://127.0.0.1:9/\", transportPolicy: AllowHTTP}}") // offers nothing
 	c.addNode("cp-1", true)
 	c.addNode("worker-1.eu-central-1.compute.internal", false)
 	c.addNode("worker-2.eu-central-1.compute.internal", false)

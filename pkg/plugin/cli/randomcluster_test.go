@@ -27,7 +27,7 @@ import (
 const madeUpObjects = `
 kind: UpgradePolicy
 metadata: {name: cluster}
-spec: {mode: Manage, source: {url: "IMAGES/", insecure: true}, gates: [{name: a, prometheus: {url: "http://127.0.0.1:1", query: up, expect: Empty}}]}
+spec: {mode: Manage, source: {url: "IMAGES/", transportPolicy: AllowHTTP}, gates: [{name: a, prometheus: {url: "http://127.0.0.1:1", query: up, expect: Empty}}]}
 ---
 kind: Node
 metadata: {name: cp1, labels: {node-role.kubernetes.io/control-plane: ""}}
@@ -57,7 +57,7 @@ spec: {version: v1.35.4, strategy: {approval: Required, groups: [{name: canary, 
 kind: ClusterUpgrade
 metadata: {name: a}
 spec: {version: v1.34.4}
-status: {type: Patch, outcome: Succeeded, fromVersion: v1.34.3, triggerTime: "2026-01-01T00:00:00Z", completionTime: "2026-01-01T01:00:00Z", nodes: {total: 2, done: 2, active: 0, blocked: 0, unsupported: 0, waiting: 0}}
+status: {type: Patch, outcome: Succeeded, fromVersion: v1.34.3, triggerTime: "2026-01-01T00:00:00Z", endTime: "2026-01-01T01:00:00Z", nodes: {total: 2, done: 2, active: 0, blocked: 0, unsupported: 0, waiting: 0}}
 ---
 kind: MaintenanceSchedule
 metadata: {name: a}

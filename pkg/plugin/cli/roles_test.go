@@ -56,7 +56,7 @@ func TestRolesAllowTheirCommands(t *testing.T) {
 	images := httptest.NewServer(http.NotFoundHandler())
 	defer images.Close()
 	applyObjects(t, config, roleObjects)
-	applyObjects(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {mode: Manage, source: {url: "+images.URL+"/, insecure: true}}")
+	applyObjects(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {mode: Manage, source: {url: "+images.URL+"/, transportPolicy: AllowHTTP}}")
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	for _, args := range [][]string{
 		{"apply", "-f", filepath.Join(manifests, "namespace.yaml")},

@@ -63,7 +63,7 @@ func NewReport(rows []ReportRow, since *time.Time, now time.Time) Report {
 	for i := range r.Items {
 		row := &r.Items[i]
 		row.Runs = slices.DeleteFunc(row.Runs, func(run Run) bool { return run.To != nil && run.To.Before(*since) })
-		row.Upgrades = slices.DeleteFunc(row.Upgrades, func(e view.Ended) bool { return e.CompletionTime != nil && e.CompletionTime.Before(*since) })
+		row.Upgrades = slices.DeleteFunc(row.Upgrades, func(e view.Ended) bool { return e.EndTime != nil && e.EndTime.Before(*since) })
 	}
 	return r
 }
@@ -75,7 +75,7 @@ func NewReportRow(c Cluster, s clusterstate.Snapshot) ReportRow {
 	for i := range row.Upgrades {
 		e := &row.Upgrades[i]
 		if e.Outcome == v1alpha1.OutcomeSucceeded && e.To != "" {
-			byUID[e.UID] = &Run{Version: e.To, From: e.CompletionTime, uid: e.UID, began: beganAt(e),
+			byUID[e.UID] = &Run{Version: e.To, From: e.EndTime, uid: e.UID, began: beganAt(e),
 				Upgrade: e.Name, RequestedBy: e.RequestedBy, ApprovedBy: e.ApprovedBy, Digests: e.Digests}
 		}
 		e.Record = nil // the report of one upgrade has it

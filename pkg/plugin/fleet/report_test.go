@@ -23,7 +23,7 @@ func record(uid, from, to string, on int, outcome v1alpha1.Outcome) v1alpha1.Upg
 	return v1alpha1.UpgradeRecord{
 		ObjectMeta: metav1.ObjectMeta{Name: uid + "-1"}, Spec: v1alpha1.UpgradeRecordSpec{
 			Piece: 1, Pieces: 1,
-			UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: to, UID: uid}, Type: v1alpha1.TypePatch, FromVersion: from, Version: to, Outcome: outcome, TriggerTime: &trigger, CompletionTime: day(on + 1), RequestedBy: "anna"},
+			UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: to, UID: uid}, Type: v1alpha1.TypePatch, FromVersion: from, Version: to, Outcome: outcome, TriggerTime: &trigger, EndTime: day(on + 1), RequestedBy: "anna"},
 			Nodes:          []v1alpha1.NodeRecord{{Name: "w1", StartTime: &began}},
 		},
 	}
@@ -41,7 +41,7 @@ func words(row ReportRow) string {
 	for _, run := range row.Runs {
 		word := fmt.Sprintf("%s %s-%s", run.Version, clock(run.From), clock(run.To))
 		for _, d := range run.Digests {
-			word += " " + d.Digest
+			word += " " + string(d.Digest)
 		}
 		if run.Problem != "" {
 			word += " " + run.Problem

@@ -51,7 +51,7 @@ func asked(s clusterstate.Snapshot, reason v1alpha1.Reason, stalled bool) cluste
 func over(s clusterstate.Snapshot, outcome v1alpha1.Outcome) clusterstate.Snapshot {
 	s = asked(s, v1alpha1.ReasonNodeFailed, false)
 	u := &s.Upgrades[len(s.Upgrades)-1]
-	u.Name, u.Status.Outcome, u.Status.CompletionTime = "old", outcome, &metav1.Time{Time: now.Add(-time.Hour)}
+	u.Name, u.Status.Outcome, u.Status.EndTime = "old", outcome, &metav1.Time{Time: now.Add(-time.Hour)}
 	return s
 }
 

@@ -13,7 +13,9 @@ func TestFromTimer(t *testing.T) {
 	node := func(name, kubelet, next, unsupported string) v1alpha1.NodeUpgrade {
 		n := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		n.Status.Versions = v1alpha1.NodeVersions{Kubelet: kubelet, NextBoot: next}
-		n.Status.Unsupported = unsupported
+		if unsupported != "" {
+			n.Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: unsupported}
+		}
 		return n
 	}
 	inventory := func(name, locksmithd string, dropIns ...string) v1alpha1.NodeInventory {

@@ -39,7 +39,7 @@ func HistoryPage(e view.Ended, o Options) string {
 		titled("Upgrade:", cell{e.Name + ", " + path(view.Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
 		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+o.said(e.Message), ": "), endColor(e.Outcome)}),
 		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
-		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + endedTook(e), plain}),
+		titled("Ended:", cell{o.minute(e.EndTime) + ", took " + endedTook(e), plain}),
 		titled("Nodes:", cell{endedDone(e), plain}),
 	}
 	if e.RequestedBy != "" {
@@ -54,7 +54,7 @@ func HistoryPage(e view.Ended, o Options) string {
 	}
 	lines = append(lines, ignoredRows(e.IgnoreChecks, e.IgnoreGates)...)
 	for _, image := range e.Digests {
-		lines = append(lines, titled("Image:", cell{image.Architecture + ", " + image.Digest, plain}))
+		lines = append(lines, titled("Image:", cell{fmt.Sprintf("%s, %s", image.Architecture, image.Digest), plain}))
 	}
 	if s := e.EtcdSnapshot; s != nil {
 		lines = append(lines, titled("Snapshot:", cell{fmt.Sprintf("of etcd, on %s: %s, %s", s.Node, s.Path, s.Digest), plain}))
@@ -69,8 +69,8 @@ func HistoryPage(e view.Ended, o Options) string {
 		began, took := "-", "-"
 		if r.StartTime != nil {
 			began = o.minute(&r.StartTime.Time)
-			if r.CompletionTime != nil {
-				took = duration.HumanDuration(r.CompletionTime.Sub(r.StartTime.Time))
+			if r.EndTime != nil {
+				took = duration.HumanDuration(r.EndTime.Sub(r.StartTime.Time))
 			}
 		}
 		row := []cell{{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain}}
@@ -102,10 +102,10 @@ func ending(r v1alpha1.NodeRecord) string {
 }
 
 func endedTook(e view.Ended) string {
-	if e.TriggerTime == nil || e.CompletionTime == nil {
+	if e.TriggerTime == nil || e.EndTime == nil {
 		return "-"
 	}
-	return duration.HumanDuration(e.CompletionTime.Sub(*e.TriggerTime))
+	return duration.HumanDuration(e.EndTime.Sub(*e.TriggerTime))
 }
 
 func endedDone(e view.Ended) string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }

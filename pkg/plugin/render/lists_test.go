@@ -38,11 +38,11 @@ func TestFindings(t *testing.T) {
 func TestHistory(t *testing.T) {
 	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago)} }
 	items := []view.Ended{
-		{Name: "v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", TriggerTime: ago(50 * time.Hour), CompletionTime: ago(49 * time.Hour), Outcome: "Succeeded", Message: "all 4 nodes run v1.34.4", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 4}},
-		{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(5 * time.Hour), CompletionTime: ago(4 * time.Hour), Outcome: "RolledBack", Message: "node worker-1 failed (WrongVersion)", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 1},
+		{Name: "v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", TriggerTime: ago(50 * time.Hour), EndTime: ago(49 * time.Hour), Outcome: "Succeeded", Message: "all 4 nodes run v1.34.4", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 4}},
+		{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(5 * time.Hour), EndTime: ago(4 * time.Hour), Outcome: "RolledBack", Message: "node worker-1 failed (WrongVersion)", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 1},
 			RequestedBy: "alice", RetryOf: &v1alpha1.RetriedUpgrade{Name: "v1.35.3"}, IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "cgroup-v1", Comment: "ticket 4711"}, {ID: "bare-pod"}}, EtcdSnapshot: &v1alpha1.EtcdSnapshot{Node: "cp-1", Path: "/opt/kubectl-upgrade/snapshots/v1.35.4.db", Digest: "sha256:0123abcd"},
 			Record: []v1alpha1.NodeRecord{
-				{Name: "cp-1", From: "v1.34.4", To: "v1.35.4", StartTime: at(5 * time.Hour), CompletionTime: at(285 * time.Minute), Attempts: 1},
+				{Name: "cp-1", From: "v1.34.4", To: "v1.35.4", StartTime: at(5 * time.Hour), EndTime: at(285 * time.Minute), Attempts: 1},
 				{Name: "worker-1", From: "v1.34.4", To: "v1.34.4", StartTime: at(4 * time.Hour), Attempts: 2, Reason: "WrongVersion"},
 				{Name: "worker-2", From: "v1.35.4", To: "v1.35.4"},
 			}},

@@ -97,8 +97,8 @@ func overallProgress(p view.Progress, o Options) string {
 		text = fmt.Sprintf(" %d of 1 node done", done)
 	}
 	switch u := p.Upgrade; {
-	case u.TriggerTime != nil && u.CompletionTime != nil:
-		text += ", in " + duration.HumanDuration(u.CompletionTime.Sub(*u.TriggerTime))
+	case u.TriggerTime != nil && u.EndTime != nil:
+		text += ", in " + duration.HumanDuration(u.EndTime.Sub(*u.TriggerTime))
 	case u.TriggerTime != nil:
 		text += ", for " + o.age(u.TriggerTime)
 	}

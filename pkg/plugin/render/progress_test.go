@@ -74,7 +74,7 @@ func TestFollow(t *testing.T) {
 	colored := at(100)
 	colored.Color = true
 	ended := minor()
-	ended.Upgrade.Outcome, ended.Upgrade.Reason, ended.Upgrade.Message, ended.Upgrade.CompletionTime = "Succeeded", "UpToDate", "all 7 nodes run v1.35.4", ago(0)
+	ended.Upgrade.Outcome, ended.Upgrade.Reason, ended.Upgrade.Message, ended.Upgrade.EndTime = "Succeeded", "UpToDate", "all 7 nodes run v1.35.4", ago(0)
 	ended.Nodes, ended.PredictedEnd = ended.Nodes[:1], nil
 	young := view.Progress{Upgrade: view.Upgrade{Name: "v1.35.4", To: "v1.35.4"}, Nodes: minor().Nodes[6:]}
 	for name, got := range map[string]string{

@@ -61,9 +61,9 @@ func TestScreens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finished := view.Status{Last: &view.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", CompletionTime: ago(72 * time.Hour)},
+	finished := view.Status{Last: &view.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", EndTime: ago(72 * time.Hour)},
 		Schedules: []view.Schedule{{Name: "nightly", State: "Closed", Until: ago(-22 * time.Hour)}}, Policy: &view.Policy{}}
-	failed := view.Status{Last: &view.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", CompletionTime: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
+	failed := view.Status{Last: &view.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", EndTime: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
 	worker := busy().Nodes[2]
 	worker.Attempts, worker.OnHold, worker.Installed, worker.RetryTime = 2, true, []string{"v1.34.3", "v1.34.4"}, ago(-5*time.Minute)
 	step := func(name v1alpha1.Step, began, ended time.Duration) v1alpha1.StepTime {

@@ -112,8 +112,8 @@ func path(u view.Upgrade) string {
 
 func ended(u view.Upgrade, o Options) string {
 	text := fmt.Sprintf("%s, %s: %s", u.Name, path(u), u.Outcome)
-	if u.CompletionTime != nil {
-		text += " " + o.age(u.CompletionTime) + " ago"
+	if u.EndTime != nil {
+		text += " " + o.age(u.EndTime) + " ago"
 	}
 	if u.Outcome != "Succeeded" {
 		text = strings.TrimSuffix(text+"; "+o.why(u.Reason, u.Message, nil), "; ")

@@ -69,7 +69,7 @@ func TestNewest(t *testing.T) {
 	r := changed(t, func(s *clusterstate.Snapshot) {
 		s.Upgrades = nil
 		old := s.Records[1]
-		old.Spec.Upgrade.UID, old.Spec.CompletionTime = "older", metav1.Time{Time: old.Spec.CompletionTime.AddDate(0, -1, 0)}
+		old.Spec.Upgrade.UID, old.Spec.EndTime = "older", metav1.Time{Time: old.Spec.EndTime.AddDate(0, -1, 0)}
 		s.Records = append([]v1alpha1.UpgradeRecord{old}, s.Records...)
 	})
 	if r.Upgrade.UID == "older" || !hasNote(r, "1 earlier") {

@@ -78,7 +78,7 @@ func (b *builder) groups() func(*clusterstate.Node) string {
 
 func (b *builder) node(r *v1alpha1.NodeRecord) Node {
 	n := Node{
-		Name: r.Name, From: r.From, To: r.To, StartTime: clusterstate.Instant(r.StartTime), EndTime: clusterstate.Instant(r.CompletionTime),
+		Name: r.Name, From: r.From, To: r.To, StartTime: clusterstate.Instant(r.StartTime), EndTime: clusterstate.Instant(r.EndTime),
 		Attempts: r.Attempts, Reason: r.Reason, MethodMessage: r.MethodMessage,
 	}
 	for _, step := range r.Steps {

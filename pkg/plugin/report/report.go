@@ -55,7 +55,7 @@ type Upgrade struct {
 	RetryOf        *v1alpha1.RetriedUpgrade `json:"retryOf,omitempty"`
 	Method         v1alpha1.Method          `json:"method,omitempty"`
 	MaxUnavailable string                   `json:"maxUnavailable,omitempty"`
-	IgnoreWindows  bool                     `json:"ignoreWindows,omitempty"`
+	WindowPolicy   v1alpha1.WindowPolicy    `json:"windowPolicy,omitempty"`
 	Suspended      bool                     `json:"suspended,omitempty"`
 	// StartTime is when it became active or, before that, was requested, and EndTime when
 	// it ended. Triggered reports whether it became active.
@@ -164,8 +164,8 @@ func find(s clusterstate.Snapshot, name string) (found subject, err error) {
 			continue
 		}
 		byUID[r.Spec.Upgrade.UID] = append(byUID[r.Spec.Upgrade.UID], r)
-		if latestUID == "" || r.Spec.CompletionTime.After(latest) {
-			latest, latestUID = r.Spec.CompletionTime.Time, r.Spec.Upgrade.UID
+		if latestUID == "" || r.Spec.EndTime.After(latest) {
+			latest, latestUID = r.Spec.EndTime.Time, r.Spec.Upgrade.UID
 		}
 	}
 	for i := range s.Upgrades {
@@ -268,7 +268,7 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
 		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), Comment: r.Comment,
 		Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
-		StartTime: clusterstate.Instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: clusterstate.Instant(&r.CompletionTime),
+		StartTime: clusterstate.Instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: clusterstate.Instant(&r.EndTime),
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
@@ -293,9 +293,9 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 		Name: u.Name, UID: string(u.UID), Type: rules.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 		RequestedTime: clusterstate.Instant(&u.CreationTimestamp), Comment: u.Spec.Comment, ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
-		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
+		Method: strategy.Method, WindowPolicy: u.Spec.WindowPolicy, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
 		StartTime: cmp.Or(clusterstate.Instant(u.Status.TriggerTime), clusterstate.Instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
-		EndTime: clusterstate.Instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
+		EndTime: clusterstate.Instant(u.Status.EndTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
 	}
 	b.report.Upgrade.Changed, b.report.Upgrade.ChangedBy = u.Changed()
 	if strategy.MaxUnavailable != nil {

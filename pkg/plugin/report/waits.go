@@ -141,16 +141,17 @@ func (b *builder) cause(piece span, c *Calendar, all *others) (v1alpha1.Reason, 
 			return v1alpha1.ReasonExcluded, "exclusion " + strings.TrimSuffix(x.Name+": "+x.Comment, ": ")
 		}
 	}
+	ignoresWindows := b.report.Upgrade.WindowPolicy == v1alpha1.WindowPolicyIgnore
 	switch {
 	case b.invalid != nil:
 		return v1alpha1.ReasonScheduleInvalid, b.invalid.Error()
-	case window < 0 && !b.report.Upgrade.IgnoreWindows:
+	case window < 0 && !ignoresWindows:
 		return v1alpha1.ReasonWindowClosed, "no window was open"
 	case within(all.stopped):
 		return v1alpha1.ReasonNodeFailed, all.names(piece, true) + " had failed"
 	case within(all.busy):
 		return v1alpha1.ReasonNotItsTurn, ""
-	case window >= 0 && !b.report.Upgrade.IgnoreWindows && c.Openings[window].End.Sub(piece.start) <= b.need():
+	case window >= 0 && !ignoresWindows && c.Openings[window].End.Sub(piece.start) <= b.need():
 		return v1alpha1.ReasonInsufficientTime, "too little was left of the window"
 	}
 	return "", "the cause is not recorded"

@@ -85,7 +85,7 @@ func creationOf(s clusterstate.Snapshot, at time.Time) time.Time {
 	}
 	for i := range s.Upgrades {
 		note(&s.Upgrades[i].CreationTimestamp)
-		note(s.Upgrades[i].Status.CompletionTime)
+		note(s.Upgrades[i].Status.EndTime)
 	}
 	if s.Policy != nil {
 		for i := range s.Policy.Status.Ran {
@@ -170,7 +170,7 @@ func presumed(s clusterstate.Snapshot) clusterstate.Source {
 	for _, u := range s.Upgrades {
 		for _, n := range s.Nodes {
 			if u.Status.Outcome == "" && u.Spec.Version != "" && !slices.Contains(source.Architectures(u.Spec.Version), n.Architecture) {
-				source.Offers = append(source.Offers, clusterstate.Offer{Version: u.Spec.Version, Image: v1alpha1.Image{Architecture: n.Architecture}})
+				source.Offers = append(source.Offers, clusterstate.Offer{Version: u.Spec.Version, Image: v1alpha1.Image{Architecture: v1alpha1.Architecture(n.Architecture)}})
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func before(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (
 		}
 		s.Upgrades = slices.Clone(s.Upgrades) // list has the upgrades as they were
 		i := slices.IndexFunc(s.Upgrades, func(one v1alpha1.ClusterUpgrade) bool { return one.UID == next.UID })
-		s.Upgrades[i].Status.Outcome, s.Upgrades[i].Status.CompletionTime = outcome, &metav1.Time{Time: at}
+		s.Upgrades[i].Status.Outcome, s.Upgrades[i].Status.EndTime = outcome, &metav1.Time{Time: at}
 	}
 }
 

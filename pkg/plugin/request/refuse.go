@@ -191,7 +191,7 @@ func refuseFreeze(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.Cluste
 		return nil
 	}
 	next := "wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"
-	if u.Spec.IgnoreWindows {
+	if u.Spec.IgnoresWindows() {
 		next = "--ignore-windows does not ignore exclusions: " + next
 	}
 	return fmt.Errorf("%s; %s", strings.TrimSuffix(held.Message, "."), next)

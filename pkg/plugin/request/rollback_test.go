@@ -20,7 +20,7 @@ func ranBefore(upgrades ...v1alpha1.ClusterUpgrade) clusterstate.Snapshot {
 	for i := range s.Nodes {
 		s.Nodes[i].Labels = map[string]string{"kubernetes.io/hostname": s.Nodes[i].Name, "pool": s.Nodes[i].Name[:1]}
 	}
-	digests := []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:" + strings.Repeat("0", 64)}}
+	digests := []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: v1alpha1.DigestOf(strings.Repeat("0", 64))}}
 	for _, version := range []string{"v1.34.3", "v1.34.2"} {
 		s.Policy.Status.Ran = append(s.Policy.Status.Ran, v1alpha1.RanVersion{Version: version, Digests: digests})
 	}
@@ -54,7 +54,7 @@ func left(version string) func(*clusterstate.Snapshot) {
 }
 
 func completed(at time.Time) func(*v1alpha1.ClusterUpgrade) {
-	return func(u *v1alpha1.ClusterUpgrade) { u.Status.CompletionTime = &metav1.Time{Time: at} }
+	return func(u *v1alpha1.ClusterUpgrade) { u.Status.EndTime = &metav1.Time{Time: at} }
 }
 
 func takingBack(nodes ...string) func(*v1alpha1.ClusterUpgrade) {
@@ -151,7 +151,7 @@ func forgetRan(record v1alpha1.UpgradeRecord, offered ...string) func(*clusterst
 		s.Policy.Status.Ran = nil
 		s.Records = []v1alpha1.UpgradeRecord{record}
 		for _, version := range offered {
-			architecture := "amd64"
+			architecture := v1alpha1.Architecture("amd64")
 			if version == "v1.34.3" { // no image for these nodes
 				architecture = "arm64"
 			}
@@ -174,8 +174,8 @@ func TestRollbackObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(u.Spec.Type, u.Spec.Version, u.Spec.Comment, u.Spec.IgnoreWindows, *u.Spec.NodeSelector)
-	if want := "Rollbackv1.34.3it crashestrue {map[] [{kubernetes.io/hostname In [cp-1 w-1]}]}"; got != want {
+	got := fmt.Sprint(u.Spec.Type, u.Spec.Version, u.Spec.Comment, u.Spec.WindowPolicy, *u.Spec.NodeSelector)
+	if want := "Rollbackv1.34.3it crashesIgnore{map[] [{kubernetes.io/hostname In [cp-1 w-1]}]}"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -97,7 +97,7 @@ func withFailedHook(s clusterstate.Snapshot) clusterstate.Snapshot {
 func ended(outcome v1alpha1.Outcome) func(*v1alpha1.ClusterUpgrade) {
 	return func(u *v1alpha1.ClusterUpgrade) {
 		triggered(u)
-		u.Status.Outcome, u.Status.CompletionTime = outcome, &metav1.Time{Time: now.Add(-time.Minute)}
+		u.Status.Outcome, u.Status.EndTime = outcome, &metav1.Time{Time: now.Add(-time.Minute)}
 	}
 }
 

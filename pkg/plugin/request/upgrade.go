@@ -63,7 +63,7 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--max-unavailable": r.MaxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(r.MaxUnavailable),
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
 		"--reason":          r.Reason == spec.Comment,
-		"--ignore-windows":  r.IgnoreWindows == spec.IgnoreWindows,
+		"--ignore-windows":  r.IgnoreWindows == spec.IgnoresWindows(),
 		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
 		"--ignore-gate":     !slices.ContainsFunc(r.IgnoreGates, func(g v1alpha1.IgnoredGate) bool { return !spec.IgnoresGate(g.Name) }),
 	}
@@ -96,9 +96,12 @@ func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Tim
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), Comment: r.Reason, IgnoreWindows: r.IgnoreWindows, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
+			Version: to.String(), Comment: r.Reason, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
 			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(r.Method)},
 		},
+	}
+	if r.IgnoreWindows {
+		u.Spec.WindowPolicy = v1alpha1.WindowPolicyIgnore
 	}
 	if r.StartTime != nil {
 		u.Spec.StartTime = &metav1.Time{Time: *r.StartTime}
@@ -163,7 +166,7 @@ func (r Upgrade) lastTo(s clusterstate.Snapshot, to version.Version) *v1alpha1.C
 	var last *v1alpha1.ClusterUpgrade
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
-		if u.Spec.Version == to.String() && r.isLike(s, u) && u.Status.Outcome != "" && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+		if u.Spec.Version == to.String() && r.isLike(s, u) && u.Status.Outcome != "" && (last == nil || last.Status.EndTime.Before(u.Status.EndTime)) {
 			last = u
 		}
 	}
@@ -282,7 +285,7 @@ func Newest(s clusterstate.Snapshot, line string) (complete, newest version.Vers
 func offeredToAll(s clusterstate.Snapshot, text string) bool {
 	return !slices.ContainsFunc(s.Nodes, func(n clusterstate.Node) bool {
 		offered := slices.ContainsFunc(s.Source.Offers, func(o clusterstate.Offer) bool {
-			return o.Version == text && o.Image.Architecture == n.Architecture
+			return o.Version == text && string(o.Image.Architecture) == n.Architecture
 		})
 		return (n.OS == "" || n.OS == "linux") && !offered
 	})

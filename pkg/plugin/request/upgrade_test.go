@@ -18,7 +18,7 @@ func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 	limit := intstr.Parse("20%")
 	u := &v1alpha1.ClusterUpgrade{}
 	u.Spec.StartTime = &metav1.Time{Time: at}
-	u.Spec.IgnoreWindows, u.Spec.IgnoreChecks = true, []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "batch jobs"}, {ID: "single-replica"}}
+	u.Spec.WindowPolicy, u.Spec.IgnoreChecks = v1alpha1.WindowPolicyIgnore, []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "batch jobs"}, {ID: "single-replica"}}
 	u.Spec.Strategy.MaxUnavailable, u.Spec.Strategy.Method = &limit, v1alpha1.MethodReboot
 	inherited := intstr.Parse("2")
 	u.Status.Strategy = v1alpha1.Strategy{Method: v1alpha1.MethodRestart, MaxUnavailable: &inherited} // what it says itself counts

@@ -45,10 +45,10 @@ func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRe
 	}
 	slices.SortFunc(items, func(a, b Ended) int {
 		at := func(e Ended) int64 {
-			if e.CompletionTime == nil {
+			if e.EndTime == nil {
 				return 0
 			}
-			return e.CompletionTime.Unix()
+			return e.EndTime.Unix()
 		}
 		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Object, b.Object))
 	})
@@ -60,7 +60,7 @@ func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 	s := r.Spec
 	return &Ended{
 		Name: s.Upgrade.Name, UID: s.Upgrade.UID, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: s.Type, From: s.FromVersion, To: s.Version,
-		TriggerTime: clusterstate.Instant(s.TriggerTime), CompletionTime: clusterstate.Instant(&s.CompletionTime), Outcome: s.Outcome, Reason: s.Reason, Message: s.Message,
+		TriggerTime: clusterstate.Instant(s.TriggerTime), EndTime: clusterstate.Instant(&s.EndTime), Outcome: s.Outcome, Reason: s.Reason, Message: s.Message,
 		Nodes: s.Counts, RequestedBy: requestedBy(s.RequestedBy, s.CreatedBy), Comment: s.Comment, IgnoreChecks: s.IgnoreChecks,
 		IgnoreGates: s.IgnoreGates, EtcdSnapshot: s.EtcdSnapshot, Digests: s.Digests,
 		People: People{Changed: s.ChangedBy != "", ChangedBy: s.ChangedBy, ApprovedBy: s.ApprovedBy},
@@ -71,7 +71,7 @@ func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
 func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *Ended {
 	v := NewUpgrade(u)
 	return &Ended{
-		Name: v.Name, UID: string(u.UID), Type: v.Type, From: v.From, To: v.To, TriggerTime: v.TriggerTime, CompletionTime: v.CompletionTime,
+		Name: v.Name, UID: string(u.UID), Type: v.Type, From: v.From, To: v.To, TriggerTime: v.TriggerTime, EndTime: v.EndTime,
 		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy, Comment: v.Comment, People: v.People,
 	}
 }

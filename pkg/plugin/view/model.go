@@ -35,16 +35,16 @@ type Status struct {
 
 // Upgrade is a ClusterUpgrade.
 type Upgrade struct {
-	Name           string               `json:"name"`
-	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
-	From           string               `json:"from,omitempty"`
-	To             string               `json:"to,omitempty"`
-	Progress       string               `json:"progress,omitempty"` // done/total
-	TriggerTime    *time.Time           `json:"triggerTime,omitempty"`
-	CompletionTime *time.Time           `json:"completionTime,omitempty"`
-	Outcome        v1alpha1.Outcome     `json:"outcome,omitempty"`
-	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
-	Message        string               `json:"message,omitempty"`
+	Name        string               `json:"name"`
+	Type        v1alpha1.UpgradeType `json:"type,omitempty"`
+	From        string               `json:"from,omitempty"`
+	To          string               `json:"to,omitempty"`
+	Progress    string               `json:"progress,omitempty"` // done/total
+	TriggerTime *time.Time           `json:"triggerTime,omitempty"`
+	EndTime     *time.Time           `json:"endTime,omitempty"`
+	Outcome     v1alpha1.Outcome     `json:"outcome,omitempty"`
+	Reason      v1alpha1.Reason      `json:"reason,omitempty"`
+	Message     string               `json:"message,omitempty"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// Comment is why it was requested, if that was given.
@@ -230,18 +230,18 @@ type History struct {
 // Ended is an upgrade that has ended.
 type Ended struct {
 	// Object is the object it was read from, as kubectl names it.
-	Object         string               `json:"-"`
-	UID            string               `json:"-"`
-	Name           string               `json:"name"`
-	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
-	From           string               `json:"from,omitempty"`
-	To             string               `json:"to,omitempty"`
-	TriggerTime    *time.Time           `json:"triggerTime,omitempty"`
-	CompletionTime *time.Time           `json:"completionTime,omitempty"`
-	Outcome        v1alpha1.Outcome     `json:"outcome"`
-	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
-	Message        string               `json:"message,omitempty"`
-	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
+	Object      string               `json:"-"`
+	UID         string               `json:"-"`
+	Name        string               `json:"name"`
+	Type        v1alpha1.UpgradeType `json:"type,omitempty"`
+	From        string               `json:"from,omitempty"`
+	To          string               `json:"to,omitempty"`
+	TriggerTime *time.Time           `json:"triggerTime,omitempty"`
+	EndTime     *time.Time           `json:"endTime,omitempty"`
+	Outcome     v1alpha1.Outcome     `json:"outcome"`
+	Reason      v1alpha1.Reason      `json:"reason,omitempty"`
+	Message     string               `json:"message,omitempty"`
+	Nodes       v1alpha1.NodeCounts  `json:"nodes"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// Comment is why it was requested, if that was given.

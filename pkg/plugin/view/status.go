@@ -62,7 +62,7 @@ func lastEnded(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade
 	for i := range upgrades {
 		u := &upgrades[i]
-		if u.Status.Outcome != "" && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+		if u.Status.Outcome != "" && (last == nil || last.Status.EndTime.Before(u.Status.EndTime)) {
 			last = u
 		}
 	}
@@ -75,20 +75,20 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		return nil
 	}
 	v := &Upgrade{
-		Name:           u.Name,
-		Type:           cmp.Or(u.Status.Type, u.Spec.Type),
-		From:           u.Status.FromVersion,
-		To:             u.Spec.Version,
-		Progress:       u.Status.Progress,
-		TriggerTime:    clusterstate.Instant(u.Status.TriggerTime),
-		CompletionTime: clusterstate.Instant(u.Status.CompletionTime),
-		Outcome:        u.Status.Outcome,
-		Stalled:        u.Status.Stalled(),
-		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		Comment:        u.Spec.Comment,
-		People:         People{ApprovedBy: u.Spec.Approved.By},
-		IgnoreChecks:   u.Spec.IgnoreChecks,
-		IgnoreGates:    u.Spec.IgnoreGates,
+		Name:         u.Name,
+		Type:         cmp.Or(u.Status.Type, u.Spec.Type),
+		From:         u.Status.FromVersion,
+		To:           u.Spec.Version,
+		Progress:     u.Status.Progress,
+		TriggerTime:  clusterstate.Instant(u.Status.TriggerTime),
+		EndTime:      clusterstate.Instant(u.Status.EndTime),
+		Outcome:      u.Status.Outcome,
+		Stalled:      u.Status.Stalled(),
+		RequestedBy:  requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
+		Comment:      u.Spec.Comment,
+		People:       People{ApprovedBy: u.Spec.Approved.By},
+		IgnoreChecks: u.Spec.IgnoreChecks,
+		IgnoreGates:  u.Spec.IgnoreGates,
 	}
 	v.Changed, v.ChangedBy = u.Changed()
 	v.Reason, v.Message = u.Status.Explain()

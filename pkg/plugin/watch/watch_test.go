@@ -76,7 +76,7 @@ func TestRunEndsWithTheUpgrade(t *testing.T) {
 		}
 	}
 	u := first.Upgrades[0].DeepCopy()
-	u.Status.Outcome, u.Status.CompletionTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	u.Status.Outcome, u.Status.EndTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 	if _, err := f.Clients.Ours.ClusterUpgrades.UpdateStatus(t.Context(), u, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

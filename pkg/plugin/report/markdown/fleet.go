@@ -32,7 +32,7 @@ func FleetText(r fleet.Report, o Options) string {
 		for _, run := range row.Runs {
 			var digests []string
 			for _, d := range run.Digests {
-				digests = append(digests, text(d.Architecture)+" "+code(d.Digest))
+				digests = append(digests, text(string(d.Architecture))+" "+code(string(d.Digest)))
 			}
 			line("| %s | %s | %s | %s | %s | %s | %s | %s |", code(row.Context), cmp.Or(text(row.Stage), "–"), code(run.Version), clock(run.From, "–"), clock(run.To, "now"),
 				cmp.Or(text(run.RequestedBy), "–"), cmp.Or(strings.Join(digests, ", "), "–"), cmp.Or(text(cmp.Or(run.Problem, run.Blocked)), "–"))

@@ -128,10 +128,10 @@ func (d *document) bytes() {
 		d.table("Images and snapshot", "What", "Digest", "Where")
 	}
 	for _, image := range d.Images {
-		d.row("Image for "+text(image.Architecture), code(image.Digest), code(image.URL))
+		d.row("Image for "+text(string(image.Architecture)), code(string(image.Digest)), code(image.URL))
 	}
 	if s := d.EtcdSnapshot; s != nil {
-		d.row("Snapshot of etcd, "+d.clock(&s.CreationTime.Time), code(s.Digest), code(s.Path)+" on "+code(s.Node))
+		d.row("Snapshot of etcd, "+d.clock(&s.CreationTime.Time), code(string(s.Digest)), code(s.Path)+" on "+code(s.Node))
 	}
 	d.line("")
 }

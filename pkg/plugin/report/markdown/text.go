@@ -137,7 +137,7 @@ func (d *document) summary() {
 	if u.RetryOf != nil {
 		d.row("Retry of", code(u.RetryOf.Name))
 	}
-	if u.IgnoreWindows {
+	if u.WindowPolicy == v1alpha1.WindowPolicyIgnore {
 		d.row("Windows", "ignored; exclusions counted")
 	}
 }

@@ -103,13 +103,13 @@ func FleetHTML(r fleet.Report, o Options) ([]byte, error) {
 				one.By += ", approved by " + run.ApprovedBy
 			}
 			for _, digest := range run.Digests {
-				one.Digests = append(one.Digests, digest.Architecture+" "+digest.Digest)
+				one.Digests = append(one.Digests, fmt.Sprintf("%s %s", digest.Architecture, digest.Digest))
 			}
 			d.Runs = append(d.Runs, one)
 		}
 		for _, e := range row.Upgrades {
 			one := fleetUpgrade{Name: row.Context, Upgrade: e.Name, From: cmp.Or(e.From, "–"), To: cmp.Or(e.To, string(e.Type)),
-				Began: clock(e.TriggerTime), Ended: clock(e.CompletionTime), Outcome: string(e.Outcome), Class: "bad", By: cmp.Or(e.RequestedBy, "–")}
+				Began: clock(e.TriggerTime), Ended: clock(e.EndTime), Outcome: string(e.Outcome), Class: "bad", By: cmp.Or(e.RequestedBy, "–")}
 			if e.Outcome == v1alpha1.OutcomeSucceeded {
 				one.Class = "good"
 			} else {

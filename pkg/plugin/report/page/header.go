@@ -104,7 +104,7 @@ func (l lanes) facts() (list []fact) {
 	if u.RetryOf != nil {
 		add("Retry of", u.RetryOf.Name, "")
 	}
-	if u.IgnoreWindows {
+	if u.WindowPolicy == v1alpha1.WindowPolicyIgnore {
 		add("Windows", "ignored", "exclusions counted")
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,7 +136,7 @@ func (h *Host) end(r verb.Request) {
 	case verb.Etcd:
 		result.Output, _ = json.Marshal(verb.EtcdOutput{Etcd: h.etcd})
 	case verb.Snapshot:
-		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: "abc", TakenAt: time.Now()})
+		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: strings.Repeat("a", 64), TakenAt: time.Now()})
 	}
 	h.Running[r.Verb] = false
 	h.Results[r.Verb] = result

@@ -274,8 +274,9 @@ var bugs = []bug{
 	{"a kubelet is restarted of a node that was abandoned", []edit{
 		{"pkg/node/agent/act.go", "\t\tif err := a.checkAbandoned(ctx, r); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tif refused", "\t\tif refused"},
 	}},
-	{"a policy is deleted between two hooks of a turn", []edit{
+	{"a policy that is made anew forgets the turns of hooks", []edit{
 		{"manifests/admission/upgradepolicy-spec.yaml", "h.state in ['Pending', 'Running']", "h.state in ['Running']"},
+		{"pkg/cluster/coordinator/state.go", "\t\trecalled.Status.RememberedState = s.State.RememberedState\n", "\t\tif recalled.Status.RememberedState = s.State.RememberedState; unseen {\n\t\t\trecalled.Status.HookTurns = nil\n\t\t}\n"},
 	}},
 	{"a Reboot goes by what agents have looked at before", []edit{
 		{"pkg/cluster/plan/status.go", " && p.cluster.unlooked(t) == nil && ", " && "},

@@ -52,7 +52,7 @@ var lies = []struct {
 	{"method", oneOf("Reboot", "SoftReboot", "Restart", nil)},
 	{"methodMessage", oneOf("it cannot", strings.Repeat("ü", 1024))},
 	{"etcdSnapshot", func(w *world, n *node, _ int) any {
-		return tree{"node": n.name, "path": "/forged", "digest": v1alpha1.DigestOf(digest(9)), "creationTime": w.now().UTC().Format(time.RFC3339)}
+		return tree{"node": n.name, "path": "/forged", "digest": string(v1alpha1.DigestOf(digest(9))), "creationTime": w.now().UTC().Format(time.RFC3339)}
 	}},
 	{"attachedVolumes", func(*world, *node, int) any {
 		var list []any

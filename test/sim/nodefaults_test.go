@@ -81,7 +81,7 @@ func (w *world) injectNode(n *node, f fault) {
 		}
 		k := key{Resource: "nodeupgrades", Name: n.name}
 		w.edit(k, func(t tree) {
-			child(t, "status")["etcdSnapshot"] = tree{"node": n.name, "path": "/forged", "digest": v1alpha1.DigestOf(digest(9)), "creationTime": w.now().UTC().Format(time.RFC3339)}
+			child(t, "status")["etcdSnapshot"] = tree{"node": n.name, "path": "/forged", "digest": string(v1alpha1.DigestOf(digest(9))), "creationTime": w.now().UTC().Format(time.RFC3339)}
 		})
 	default:
 		w.broken("script", "there is no fault %q", f.Kind)

@@ -117,7 +117,7 @@ func (f field) convert(parent map[string]any) (c Change, changed bool) {
 	case f.byName && isText:
 		c.Value, c.ByName = map[string]any{"name": text}, true
 	case f.problem != "" && isText:
-		c.Value = map[string]any{"reason": f.problem, "message": text}
+		c.Value = map[string]any{"reason": string(f.problem), "message": text}
 	case f.values[fmt.Sprint(value)] != "":
 		c.Value = f.values[fmt.Sprint(value)]
 	case f.was == f.now:

@@ -9,11 +9,11 @@ type field struct {
 	was  string
 	now  string
 
-	problem string            // the reason of text that is the message of a Problem now
-	byName  bool              // text that is an object with the field name now
-	values  map[string]string // values that have another name now
-	absent  string            // what the field has where it was absent and is required now
-	byHand  string            // what to write instead, where Convert cannot know it
+	problem v1alpha1.ProblemReason // the reason of text that is the message of a Problem now
+	byName  bool                   // text that is an object with the field name now
+	values  map[string]string      // values that have another name now
+	absent  string                 // what the field has where it was absent and is required now
+	byHand  string                 // what to write instead, where Convert cannot know it
 }
 
 // onFailure is the hook point that was named like the field of a hook.

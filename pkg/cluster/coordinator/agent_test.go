@@ -136,7 +136,7 @@ func (a *agent) reconcile(ctx context.Context) {
 	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.Versions.Kubeadm != spec.Version:
 		a.work(ctx, func() error {
 			if spec.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotRequired {
-				a.status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: a.me.Node, Path: "/snapshot", Digest: "sha256:abc", CreationTime: metav1.Now().Rfc3339Copy()}
+				a.status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: a.me.Node, Path: "/snapshot", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64)), CreationTime: metav1.Now().Rfc3339Copy()}
 			}
 			a.status.Upgrade = spec.Upgrade
 			a.status.Versions.Kubeadm = spec.Version

@@ -100,7 +100,7 @@ func TestNoOptions(t *testing.T) {
 	}
 }
 
-// TestPolicyWithTurns deletes the UpgradePolicy while hooks run, which would be forgotten: that is refused with what to
+// TestPolicyWithTurns deletes the UpgradePolicy while hooks run, which would not end without it: that is refused with what to
 // wait for, also for administrators. It goes once they have ended; and with its CRD at any time, as in an uninstall.
 func TestPolicyWithTurns(t *testing.T) {
 	w := newWorld(t)

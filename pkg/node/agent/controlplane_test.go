@@ -107,7 +107,7 @@ func TestPass1(t *testing.T) {
 	if status.Versions.ControlPlane != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
 		t.Errorf("status %+v", status)
 	}
-	want := &v1alpha1.EtcdSnapshot{Node: c.node, Path: "/snapshots/1", Digest: "sha256:abc"}
+	want := &v1alpha1.EtcdSnapshot{Node: c.node, Path: "/snapshots/1", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 	if status.EtcdSnapshot != nil {
 		want.CreationTime = status.EtcdSnapshot.CreationTime
 	}

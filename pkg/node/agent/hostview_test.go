@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend"
@@ -55,7 +56,7 @@ func TestMaxAge(t *testing.T) {
 		"a problem":        {verb.HostFacts{ConfProblem: "two files"}, factsAgeProblem},
 		"armed":            {verb.HostFacts{Armed: true}, factsAgeProblem},
 		"the guard":        {verb.HostFacts{Guarded: true}, factsAgeProblem},
-		"packages":         {verb.HostFacts{ConfProblem: "no file", Armed: true}, factsAge},
+		"packages":         {verb.HostFacts{Unsupported: &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage}, ConfProblem: "no file", Armed: true}, factsAge},
 	} {
 		view := hostView{facts: &test.facts}
 		if got := view.maxAge(); got != test.want {

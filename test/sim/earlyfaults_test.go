@@ -100,8 +100,8 @@ func anyForgottenAbandonment(s script) []fault {
 	at, node := early(r.Float64()*r.Float64(), s.Lasts/2), s.nodes()[0]
 	return []fault{
 		{At: at, Kind: "stall", Who: "agent " + node, Step: v1alpha1.StepActivating, Number: leasesView, For: time.Minute},
-		{At: at, Kind: "abandon", Step: v1alpha1.StepActivating},
-		{At: at, Kind: "delete nodeupgrade", Step: v1alpha1.StepActivating, Number: 5 + r.IntN(6)},
+		{At: at, Kind: "abandon", Step: v1alpha1.StepActivating, Number: leasesView}, // at the same time
+		{At: at, Kind: "delete nodeupgrade", Step: v1alpha1.StepActivating, Number: leasesView + 2 + r.IntN(6)},
 	}
 }
 

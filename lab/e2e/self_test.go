@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/former"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -120,6 +122,9 @@ func (s *selfRun) exchange(t *testing.T, way updateWay, v ourVersion) {
 		s.awaitRollouts(t)
 		s.unblock(t)
 	}
+	if err := s.Configure(s.ctx, v.root, v1alpha1.ModeManage); err != nil { // the policy's file in the version's shape
+		t.Fatal(err)
+	}
 	s.readByBoth(t)
 	t.Logf("exchanged in %s", time.Since(began).Round(time.Second))
 	s.eventually(t, 10*time.Minute, "the upgrade has succeeded", func() error { return s.upgradeSucceeded(name) })
@@ -213,12 +218,17 @@ func (s *selfRun) readByBoth(t *testing.T) {
 	}
 }
 
-// specs returns what people have written: the specs of the policy, the schedules and the upgrade.
+// specs returns what people have written, in today's shape: the specs of the policy, the schedules and the upgrade.
 func (s *selfRun) specs(t *testing.T, upgrade string) map[string]string {
 	t.Helper()
 	specs := map[string]string{}
 	for _, object := range []string{"upgradepolicy/cluster", "maintenanceschedule/lab", "clusterupgrade/" + upgrade} {
-		specs[object] = s.must(t)(s.Kube(s.ctx, "get", object, "-o", "jsonpath={.spec}"))
+		var read map[string]any
+		if err := json.Unmarshal([]byte(s.must(t)(s.Kube(s.ctx, "get", object, "-o", "json"))), &read); err != nil {
+			t.Fatal(err)
+		}
+		former.Convert(read)
+		specs[object] = fmt.Sprint(read["spec"])
 	}
 	return specs
 }

@@ -94,7 +94,7 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 		return err
 	}
 	// A node that has the version needs no upgrade.
-	verdict, facts, err := look(ctx, cluster, machine, step.To, nil)
+	verdict, _, err := look(ctx, cluster, machine, step.To, nil)
 	switch {
 	case err != nil || verdict.State == progress.Done || verdict.State == progress.AtWork:
 		return err
@@ -105,7 +105,8 @@ func (e *Extension) nodeMayGo(ctx context.Context, machine *clusterv1.Machine, s
 	if err != nil {
 		return err
 	}
-	if verdict, facts, err = look(ctx, cluster, machine, step.To, upgrade); err != nil {
+	verdict, facts, err := look(ctx, cluster, machine, step.To, upgrade)
+	if err != nil {
 		return err
 	}
 	switch {

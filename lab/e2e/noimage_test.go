@@ -74,8 +74,8 @@ func (c *testCluster) unsupported(name string) error {
 	if err != nil {
 		return err
 	}
-	if node.Status.Step != v1alpha1.StepUnsupported || !strings.Contains(node.Status.Unsupported.Text(), "is no symlink") {
-		return fmt.Errorf("unsupported %q, %s", node.Status.Unsupported.Text(), describe(*node))
+	if node.Status.Step != v1alpha1.StepUnsupported || !strings.Contains(node.Status.ImageProblem.Text(), "is no symlink") {
+		return fmt.Errorf("unsupported %q, %s", node.Status.ImageProblem.Text(), describe(*node))
 	}
 	return nil
 }

@@ -55,11 +55,11 @@ var texts = []struct {
 	{bounded, "UpgradePolicy", `conditions[].message`},
 	{ofAgents, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
 		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
-		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootProblem.message
+		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootBlocker.message
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
 		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message slot
-		step steps[].step unsupported.message upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
+		step steps[].step imageProblem.message upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},
 	{ofSpecs, "ClusterUpgrade", `notices[].failed[] notices[].pending[] strategy.drain.rules[].name
 		strategy.drain.rules[].namespaces[] strategy.drain.rules[].podSelector.matchExpressions[].key
@@ -75,8 +75,8 @@ var texts = []struct {
 		spec.ignoreGates[].by spec.ignoreGates[].name spec.ignoreGates[].comment spec.comment spec.requestedBy`},
 	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
-	{ownWords, "NodeInventory", `softRebootProblem.reason`},
-	{ownWords, "NodeUpgrade", `unsupported.reason`},
+	{ownWords, "NodeInventory", `softRebootBlocker.reason`},
+	{ownWords, "NodeUpgrade", `imageProblem.reason`},
 	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},
 }
 

@@ -12,8 +12,8 @@ import (
 type MethodHost struct {
 	// RefreshBlockers are the mounts that a refresh of the merged image would break.
 	RefreshBlockers []string
-	// SoftRebootProblem is why the node cannot be soft-rebooted. Empty: it can.
-	SoftRebootProblem string
+	// SoftRebootBlocker is why the node cannot be soft-rebooted. Empty: it can.
+	SoftRebootBlocker string
 	// RebootRequired reports whether the operating system requires a reboot, and
 	// RebootReason why.
 	RebootRequired bool
@@ -55,7 +55,7 @@ func noSoftReboot(h MethodHost) string {
 	if h.RebootRequired {
 		return cmp.Or(h.RebootReason, "the operating system asks for a reboot")
 	}
-	return h.SoftRebootProblem
+	return h.SoftRebootBlocker
 }
 
 // sameLine reports whether both versions are of one minor.

@@ -28,8 +28,8 @@ func TestOf(t *testing.T) {
 		"a soft reboot":                 {soft, patch, "v1.34.3", MethodHost{RefreshBlockers: []string{"/usr/x"}}, soft, ""},
 		"a soft reboot for a minor":     {soft, v1alpha1.TypeMinor, "v1.33.9", MethodHost{}, soft, ""},
 		"a Reboot is never soft":        {soft, v1alpha1.TypeReboot, "v1.34.3", MethodHost{}, v1alpha1.MethodReboot, ""},
-		"an old systemd":                {soft, patch, "v1.34.3", MethodHost{SoftRebootProblem: "systemd is 252"}, v1alpha1.MethodReboot, "systemd is 252"},
-		"a new kernel waits":            {soft, patch, "v1.34.3", MethodHost{RebootRequired: true, RebootReason: "update_engine", SoftRebootProblem: "systemd is 252"}, v1alpha1.MethodReboot, "update_engine"},
+		"an old systemd":                {soft, patch, "v1.34.3", MethodHost{SoftRebootBlocker: "systemd is 252"}, v1alpha1.MethodReboot, "systemd is 252"},
+		"a new kernel waits":            {soft, patch, "v1.34.3", MethodHost{RebootRequired: true, RebootReason: "update_engine", SoftRebootBlocker: "systemd is 252"}, v1alpha1.MethodReboot, "update_engine"},
 		"a new method, of a newer API":  {"Kexec", patch, "v1.34.3", MethodHost{}, v1alpha1.MethodReboot, ""},
 	} {
 		got, why := MethodOf(test.asked, test.kind, test.from, "v1.34.4", test.host)

@@ -137,7 +137,7 @@ func (w *world) checkEnd() {
 				continue // it has left the pool
 			} else if nu != nil && (w.followsReplaced(nu) || notAskedFor(nu)) {
 				continue
-			} else if nu != nil && nu.Status.Unsupported != nil {
+			} else if nu != nil && nu.Status.ImageProblem != nil {
 				continue // its agent says, rightly or not, that it cannot be upgraded
 			}
 			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !w.script.has("take back") && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {

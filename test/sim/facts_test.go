@@ -19,7 +19,7 @@ func (n *node) facts() verb.HostFacts {
 		f.Kubeadm = verb.KubeadmDone{}
 	}
 	if n.w.script.Soft[n.name] == softImpossible {
-		f.Node.SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is too old"}
+		f.Node.SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is too old"}
 	}
 	if n.installed[n.active] == "" {
 		f.Active = verb.NoKubernetes // the symlink dangles

@@ -33,7 +33,7 @@ var lies = []struct {
 	{"stepStartTime", lieTime},
 	{"stepEndTime", lieTime},
 	{"holdEndTime", lieTime},
-	{"unsupported", oneOf(tree{"reason": "Other", "message": "it is something else"}, tree{"reason": strings.Repeat("A", 64), "message": strings.Repeat("ü", 1024)})},
+	{"imageProblem", oneOf(tree{"reason": "Other", "message": "it is something else"}, tree{"reason": strings.Repeat("A", 64), "message": strings.Repeat("ü", 1024)})},
 	{"versions.kubelet", lieVersion},
 	{"versions.controlPlane", lieVersion},
 	{"versions.kubeadm", lieVersion},

@@ -236,7 +236,7 @@ func TestMachineSet(t *testing.T) {
 		t.Errorf("upgrades (-want +got):\n%s", difference)
 	}
 	w.changeNode("w1", func(_ *corev1.Node, n *v1alpha1.NodeUpgrade) {
-		n.Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes is in the OS image"}
+		n.Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes is in the OS image"}
 	})
 	got := w.canUpdateMachineSet()
 	if want := "w1 cannot be upgraded in place: Kubernetes is in the OS image"; got.Status != runtimehooksv1.ResponseStatusFailure || got.Message != want {

@@ -94,7 +94,7 @@ func unable(n *v1alpha1.NodeUpgrade) Verdict {
 	case n == nil:
 		return Verdict{Waits, v1alpha1.ReasonUnmanaged, "is not known to kubectl-upgrade: install its agents in the workload cluster"}
 	case n.Status.LacksImage():
-		return Verdict{Waits, v1alpha1.ReasonUnsupported, "cannot be upgraded in place: " + orElse(n.Status.Unsupported.Text(), "Kubernetes does not come to it as a sysext image")}
+		return Verdict{Waits, v1alpha1.ReasonUnsupported, "cannot be upgraded in place: " + orElse(n.Status.ImageProblem.Text(), "Kubernetes does not come to it as a sysext image")}
 	case !n.Spec.Managed:
 		reason, why := n.Status.Hold()
 		return waits(orReason(reason, v1alpha1.ReasonUnmanaged), orElse(why, "the UpgradePolicy does not manage it"))

@@ -81,7 +81,7 @@ func TestOf(t *testing.T) {
 		}), Verdict{Waits, v1alpha1.ReasonDiskFull, "cp1 waits: the disk is full"}},
 		{"no agent", func(f *Facts) { f.NodeUpgrade = nil }, Verdict{Waits, v1alpha1.ReasonUnmanaged, "cp1 is not known to kubectl-upgrade: install its agents in the workload cluster"}},
 		{"no sysext image", func(f *Facts) {
-			f.NodeUpgrade.Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes is in the OS image"}
+			f.NodeUpgrade.Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes is in the OS image"}
 		}, Verdict{Waits, v1alpha1.ReasonUnsupported, "cp1 cannot be upgraded in place: Kubernetes is in the OS image"}},
 		{"not managed", all(hold(v1alpha1.ReasonObserved, "spec.mode is Observe"), func(f *Facts) { f.NodeUpgrade.Spec.Managed = false }), Verdict{Waits, v1alpha1.ReasonObserved, "cp1 waits: spec.mode is Observe"}},
 		{"no upgrade yet", func(f *Facts) { f.Upgrade = nil }, Verdict{Waits, v1alpha1.ReasonNoUpgrade, "cp1 waits: there is no ClusterUpgrade to v1.34.4 yet"}},

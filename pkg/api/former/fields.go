@@ -61,7 +61,7 @@ var fields = []field{
 	{kind: "NodeUpgrade", at: "spec", was: "etcdSnapshot", now: "etcdSnapshotPolicy", values: map[string]string{"true": "Required"}},
 	{kind: "NodeUpgrade", at: "abandoned", was: "reason", now: "comment"},
 	{kind: "NodeUpgrade", at: "status.reboot", was: "reason", now: "message"},
-	{kind: "NodeUpgrade", at: "status", was: "unsupported", now: "unsupported", problem: v1alpha1.NoSysextImage},
+	{kind: "NodeUpgrade", at: "status", was: "unsupported", now: "imageProblem", problem: v1alpha1.NoSysextImage},
 
-	{kind: "NodeInventory", at: "", was: "softRebootProblem", now: "softRebootProblem", problem: v1alpha1.SystemdTooOld},
+	{kind: "NodeInventory", at: "", was: "softRebootProblem", now: "softRebootBlocker", problem: v1alpha1.SystemdTooOld},
 }

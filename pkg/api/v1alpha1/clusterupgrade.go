@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"encoding/json"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,6 +145,16 @@ type RetriedUpgrade struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	UID string `json:"uid,omitempty"`
+}
+
+// UnmarshalJSON also reads a text: the name, as the first version stored it.
+func (r *RetriedUpgrade) UnmarshalJSON(data []byte) error {
+	if name := ""; json.Unmarshal(data, &name) == nil {
+		*r = RetriedUpgrade{Name: name}
+		return nil
+	}
+	type retried RetriedUpgrade // without this method
+	return json.Unmarshal(data, (*retried)(r))
 }
 
 // Retry returns the reference with which another upgrade retries this one.

@@ -184,10 +184,10 @@ type NodeFacts struct {
 	// +optional
 	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
 
-	// SoftRebootProblem is why the node cannot be soft-rebooted: by method SoftReboot it
+	// SoftRebootBlocker is why the node cannot be soft-rebooted: by method SoftReboot it
 	// reboots. Absent: it can.
 	// +optional
-	SoftRebootProblem *Problem `json:"softRebootProblem,omitempty"`
+	SoftRebootBlocker *Problem `json:"softRebootBlocker,omitempty"`
 
 	// Problems are the facts that are missing or incomplete because they could not be
 	// read, one sentence each.

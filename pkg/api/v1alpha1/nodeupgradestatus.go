@@ -47,11 +47,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	HoldEndTime *metav1.Time `json:"holdEndTime,omitempty"`
 
-	// Unsupported is why no upgrade changes the node's versions: Kubernetes does not come
+	// ImageProblem is why no upgrade changes the node's versions: Kubernetes does not come
 	// to it as a sysext image. Upgrades of type Reboot reboot it like any other node. It is
 	// absent if versions are upgraded.
 	// +optional
-	Unsupported *Problem `json:"unsupported,omitempty"`
+	ImageProblem *Problem `json:"imageProblem,omitempty"`
 
 	// Versions are the versions that run, and that are on the node's disk.
 	// +optional
@@ -200,10 +200,10 @@ type StepTime struct {
 }
 
 // LacksImage reports whether Kubernetes does not come to the node as a sysext image, so that
-// only upgrades of type Reboot concern it. An agent older than the field unsupported shows
+// only upgrades of type Reboot concern it. An agent older than the field imageProblem shows
 // that in the step alone.
 func (s *NodeUpgradeStatus) LacksImage() bool {
-	return s.Unsupported != nil || s.Step == StepUnsupported
+	return s.ImageProblem != nil || s.Step == StepUnsupported
 }
 
 // Cause returns the reason code and the sentence of the condition UpToDate: what

@@ -1024,8 +1024,8 @@ func (in *NodeFacts) DeepCopyInto(out *NodeFacts) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	if in.SoftRebootProblem != nil {
-		in, out := &in.SoftRebootProblem, &out.SoftRebootProblem
+	if in.SoftRebootBlocker != nil {
+		in, out := &in.SoftRebootBlocker, &out.SoftRebootBlocker
 		*out = new(Problem)
 		**out = **in
 	}
@@ -1313,8 +1313,8 @@ func (in *NodeUpgradeStatus) DeepCopyInto(out *NodeUpgradeStatus) {
 		in, out := &in.HoldEndTime, &out.HoldEndTime
 		*out = (*in).DeepCopy()
 	}
-	if in.Unsupported != nil {
-		in, out := &in.Unsupported, &out.Unsupported
+	if in.ImageProblem != nil {
+		in, out := &in.ImageProblem, &out.ImageProblem
 		*out = new(Problem)
 		**out = **in
 	}

@@ -323,7 +323,7 @@ func (s *script) addNode(args []string, option map[string]string) {
 			s.APIServers = append(s.APIServers, pod)
 			s.Etcd = append(s.Etcd, clusterstate.StaticPod{Node: n.Name, Ready: true})
 		case "packages":
-			s.nodeUpgrade(n.Name, n.UID).Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
+			s.nodeUpgrade(n.Name, n.UID).Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
 		case "arch":
 			n.Architecture = value
 		case "os":

@@ -158,7 +158,7 @@ func (n *node) whyUnsupported() string {
 	if n.noAgent() {
 		return fmt.Sprintf("agents run on Linux only, and this node runs %s", n.OS)
 	}
-	return cmp.Or(n.status.Unsupported.Text(), "Kubernetes does not come to this node as a sysext image")
+	return cmp.Or(n.status.ImageProblem.Text(), "Kubernetes does not come to this node as a sysext image")
 }
 
 // nothingLeft decides for a node for which nothing is left to do. It shows a problem of

@@ -102,8 +102,8 @@ func words() []word {
 				l.status.Upgrade, l.status.Step, l.status.Slot, l.liar.SlotAnnotation = reference("u"), v1alpha1.StepRebooting, "slot-0", "slot-0"
 			},
 		}},
-		{[]string{"unsupported"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) {
-			s.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "a lie"}
+		{[]string{"imageProblem"}, "leaves the node out", []func(*lied){lie(func(s *v1alpha1.NodeUpgradeStatus) {
+			s.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "a lie"}
 		})}},
 		{[]string{"reboot.required", "reboot.message"}, "create an automatic Reboot, of this node", []func(*lied){
 			lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Reboot.Required, s.Reboot.Message = true, "a lie" }),

@@ -261,7 +261,7 @@ func (t *target) methodOf(n *node) v1alpha1.Method {
 	}
 	h := clusterstate.MethodHost{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Message}
 	if n.facts != nil {
-		h.RefreshBlockers, h.SoftRebootProblem = n.facts.RefreshBlockers, n.facts.SoftRebootProblem.Text()
+		h.RefreshBlockers, h.SoftRebootBlocker = n.facts.RefreshBlockers, n.facts.SoftRebootBlocker.Text()
 	}
 	expected, _ := clusterstate.MethodOf(t.methodAsked(n), t.typeFor(n), n.Kubelet, t.Spec.Version, h)
 	return expected

@@ -24,7 +24,7 @@ func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
 
 // usePackages draws whether the node's Kubernetes comes from packages.
 func usePackages(t *rapid.T, status *v1alpha1.NodeUpgradeStatus) {
-	status.Unsupported = usually(t, "unsupported", nil, rapid.Just(&v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}))
+	status.ImageProblem = usually(t, "unsupported", nil, rapid.Just(&v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}))
 }
 
 // boot boots the node, after which its operating system requires no reboot.

@@ -73,7 +73,7 @@ func (s *sim) stageOrBegin(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, 
 				status.Versions.ControlPlane = pod.Version
 			}
 		}
-	case status.Unsupported != nil && spec.Type != v1alpha1.TypeReboot:
+	case status.ImageProblem != nil && spec.Type != v1alpha1.TypeReboot:
 		status.Step = v1alpha1.StepUnsupported
 	case status.Step == v1alpha1.StepUnsupported:
 		status.Step = v1alpha1.StepWaiting

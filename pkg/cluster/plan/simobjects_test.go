@@ -114,7 +114,7 @@ func (s *sim) report(n *clusterstate.Node, components []string) {
 // oldSystemd makes the node's systemd one that cannot soft-reboot.
 func (s *sim) oldSystemd(node string) {
 	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
-	inventory.SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
+	inventory.SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
 	s.Inventories = append(s.Inventories, inventory)
 }
 

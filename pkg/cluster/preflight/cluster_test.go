@@ -227,7 +227,7 @@ func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) 
 
 // lacksImage makes a node one whose Kubernetes does not come as a sysext image.
 func lacksImage(f *preflight.Facts, name string) {
-	upgrade(f, name).Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
+	upgrade(f, name).Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
 }
 
 // reboots makes the upgrade one of type Reboot, for these nodes.

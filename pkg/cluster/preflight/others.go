@@ -166,7 +166,7 @@ func (c *checker) rebootInsteadOfSoft() map[string][]*node {
 			RebootReason:   n.status.Reboot.Message,
 		}
 		if n.facts != nil {
-			h.SoftRebootProblem = n.facts.SoftRebootProblem.Text()
+			h.SoftRebootBlocker = n.facts.SoftRebootBlocker.Text()
 		}
 		_, why := clusterstate.MethodOf(c.strategy.Method, v1alpha1.TypePatch, n.kubelet.String(), c.to.String(), h)
 		if n.moves && why != "" {

@@ -79,15 +79,15 @@ func otherScenes() []scene {
 		}},
 		{check: "soft-reboot", name: "systemd is too old", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodSoftReboot
-			facts(f, "worker-1").SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
+			facts(f, "worker-1").SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
 		}, want: []string{"Warn soft-reboot"}},
 		{check: "soft-reboot", name: "a new kernel waits on one, and systemd is too old on another", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodSoftReboot
-			facts(f, "worker-1").SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
+			facts(f, "worker-1").SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
 			upgrade(f, "worker-2").Status.Reboot = v1alpha1.NodeReboot{Required: true, Message: "update_engine has installed an update"}
 		}, want: []string{"Warn soft-reboot", "Warn soft-reboot"}},
 		{check: "soft-reboot", name: "another method", alter: func(f *preflight.Facts) {
-			facts(f, "worker-1").SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
+			facts(f, "worker-1").SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252, and a soft reboot takes 256 or later"}
 		}},
 		{check: "unsupported", name: "the agent says so", alter: func(f *preflight.Facts) {
 			lacksImage(f, "worker-1")

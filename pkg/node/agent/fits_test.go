@@ -54,7 +54,7 @@ func TestAnyReportFits(t *testing.T) {
 	status.Step, status.Steps, status.Conditions = v1alpha1.StepIdle, nil, []metav1.Condition{upToDate}
 	status.Slot, status.Upgrade, status.Method = "slot-0", nil, v1alpha1.MethodReboot // they come from an object that the API server has taken
 	status.EtcdSnapshot.Node, status.EtcdSnapshot.Digest = c.node, v1alpha1.DigestOf(strings.Repeat("0", 64))
-	status.Unsupported.Reason = v1alpha1.NoSysextImage
+	status.ImageProblem.Reason = v1alpha1.NoSysextImage
 	ofStatus.fit(&status)
 	_, err := c.ours.NodeUpgrades.Apply(t.Context(), &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}, Status: status}, fieldManager, "status")
 	c.must(err)
@@ -64,7 +64,7 @@ func TestAnyReportFits(t *testing.T) {
 
 	var facts v1alpha1.NodeFacts
 	overflow(reflect.ValueOf(&facts), &count)
-	facts.SoftRebootProblem.Reason = v1alpha1.SystemdTooOld
+	facts.SoftRebootBlocker.Reason = v1alpha1.SystemdTooOld
 	ofInventory.fit(&facts)
 	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: c.node}, NodeFacts: facts}
 	_, err = c.ours.NodeInventories.Apply(t.Context(), inventory, fieldManager, "")

@@ -94,8 +94,8 @@ func TestRebootWithoutImage(t *testing.T) {
 	c.host.Facts.Installed, c.host.Facts.Active, c.host.Facts.Merged, c.host.Facts.Armed = nil, "", "", true
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	if status := c.awaitStep(v1alpha1.StepUnsupported); status.Unsupported.Text() != why {
-		t.Errorf("the status says %q, want %q", status.Unsupported.Text(), why)
+	if status := c.awaitStep(v1alpha1.StepUnsupported); status.ImageProblem.Text() != why {
+		t.Errorf("the status says %q, want %q", status.ImageProblem.Text(), why)
 	}
 	c.kill()
 	c.host.Lock()
@@ -111,8 +111,8 @@ func TestRebootWithoutImage(t *testing.T) {
 	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-3"))
 	c.run()
 	status := c.await("it has rebooted", func(s agentStatus) bool {
-		if s.Unsupported.Text() != why {
-			t.Errorf("at %s the status says %q, want %q", s.Step, s.Unsupported.Text(), why)
+		if s.ImageProblem.Text() != why {
+			t.Errorf("at %s the status says %q, want %q", s.Step, s.ImageProblem.Text(), why)
 		}
 		return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "boot-0"
 	})

@@ -232,12 +232,12 @@ func (p *reportSense) addFacts(status *v1alpha1.NodeUpgradeStatus, r *round) {
 	}
 	facts := p.host.seen.facts
 	if facts == nil {
-		status.Unsupported = last.Unsupported
+		status.ImageProblem = last.ImageProblem
 		versions.Kubeadm, versions.ControlPlane, versions.NextBoot = last.Versions.Kubeadm, last.Versions.ControlPlane, last.Versions.NextBoot
 		status.Reboot.Required, status.Reboot.Message = last.Reboot.Required, last.Reboot.Message
 		return
 	}
-	status.Unsupported = facts.Unsupported
+	status.ImageProblem = facts.Unsupported
 	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Message = rebootReason(*facts, p.host.engine.status)
 	status.Reboot.Required = status.Reboot.Message != ""

@@ -45,7 +45,7 @@ func TestSoftReboot(t *testing.T) {
 func TestSoftRebootFallsBack(t *testing.T) {
 	c := newCluster(t, "agent-soft-falls-back")
 	c.kubelet()
-	c.host.Facts.Node.SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252"}
+	c.host.Facts.Node.SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: "systemd is 252"}
 	c.order(v1alpha1.ReleaseNode, bySoftReboot)
 	c.run()
 	status := c.awaitStep(v1alpha1.StepIdle)

@@ -37,7 +37,7 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 	found.Node = forChecks(l, time.Now(), func(name string) (service, error) { return askSystemd(ctx, name) })
 	found.KubeletProblem = kubeletProblem(ctx, l, found.Unsupported == nil)
 	found.Node.DefinitionsProblem = found.ConfProblem
-	found.SoftReboots, found.Node.SoftRebootProblem = soft.Count, soft.Problem
+	found.SoftReboots, found.Node.SoftRebootBlocker = soft.Count, soft.Problem
 	return found, nil
 }
 

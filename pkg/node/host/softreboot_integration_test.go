@@ -127,7 +127,7 @@ func afterSoftReboot(bootID string) error {
 	if err != nil {
 		return err
 	}
-	if found.SoftReboots != 1 || found.Node.SoftRebootProblem != nil || found.BootID != bootID {
+	if found.SoftReboots != 1 || found.Node.SoftRebootBlocker != nil || found.BootID != bootID {
 		return fmt.Errorf("the facts are %+v", found)
 	}
 	if found.Merged != "v1.34.4" || found.Active != "v1.34.4" {

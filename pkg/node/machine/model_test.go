@@ -501,7 +501,7 @@ func (m *model) reboot(method v1alpha1.Method) {
 
 // bootSoftly starts everything again but the kernel. The API server notices nothing.
 func (m *model) bootSoftly() {
-	m.check(m.host.Node.SoftRebootProblem == nil, "the node is soft-rebooted although %s", m.host.Node.SoftRebootProblem.Text())
+	m.check(m.host.Node.SoftRebootBlocker == nil, "the node is soft-rebooted although %s", m.host.Node.SoftRebootBlocker.Text())
 	m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot is done softly")
 	if m.softReboot == "nothing" {
 		return

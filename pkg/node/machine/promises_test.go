@@ -142,7 +142,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		}
 	case "soft-reboot":
 		m.softReboot = rapid.SampledFrom([]string{"", "nothing", "former"}).Draw(t, "soft reboot does")
-		m.host.Node.SoftRebootProblem = rapid.SampledFrom([]*v1alpha1.Problem{nil, nil, {Reason: v1alpha1.SystemdTooOld, Message: "systemd is too old"}}).Draw(t, "soft reboot is not possible")
+		m.host.Node.SoftRebootBlocker = rapid.SampledFrom([]*v1alpha1.Problem{nil, nil, {Reason: v1alpha1.SystemdTooOld, Message: "systemd is too old"}}).Draw(t, "soft reboot is not possible")
 	case "pods":
 		if !m.node.Unschedulable {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")

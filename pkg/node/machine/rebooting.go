@@ -155,7 +155,7 @@ func (s State) rebootInsteadOfSoft(o Observation, why string) State {
 // chooseMethod chooses how the node merges the image.
 func chooseMethod(o Observation) (m v1alpha1.Method, why string) {
 	h := clusterstate.MethodHost{
-		RefreshBlockers: o.Host.Node.RefreshBlockers, SoftRebootProblem: o.Host.Node.SoftRebootProblem.Text(),
+		RefreshBlockers: o.Host.Node.RefreshBlockers, SoftRebootBlocker: o.Host.Node.SoftRebootBlocker.Text(),
 		RebootRequired: o.Host.RebootRequired, RebootReason: o.Host.RebootReason,
 	}
 	return clusterstate.MethodOf(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)

@@ -285,7 +285,7 @@ func (m *model) command(t *testing.T, words []string) {
 	case "soft-reboot": // what one does: what it should, "nothing", or it merges the "former" version
 		m.softReboot = strings.TrimPrefix(arg, "works")
 	case "cannot": // be soft-rebooted
-		m.host.Node.SoftRebootProblem = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: arg}
+		m.host.Node.SoftRebootBlocker = &v1alpha1.Problem{Reason: v1alpha1.SystemdTooOld, Message: arg}
 	case "reboot":
 		m.rebootWorks, m.rebootProblem = arg == "works", ""
 		if why, refused := strings.CutPrefix(arg, "refused "); refused {

@@ -86,8 +86,8 @@ func nodes(f Facts) (lines []Line) {
 		case cmp.Or(n.Status.NodeInfo.OperatingSystem, "linux") != "linux":
 			windows = append(windows, n.Name)
 			continue
-		case known && status.Unsupported != nil:
-			unsupported, why = append(unsupported, n.Name), cmp.Or(why, status.Unsupported.Message)
+		case known && status.ImageProblem != nil:
+			unsupported, why = append(unsupported, n.Name), cmp.Or(why, status.ImageProblem.Message)
 		case !known && !strings.Contains(n.Status.NodeInfo.OSImage, "Flatcar"):
 			foreign = append(foreign, n.Name)
 		}

@@ -108,7 +108,7 @@ func TestCheck(t *testing.T) {
 		{"a right to see is missing", func(f *Facts) { f.Rights[0].Allowed = false }, "rights warn: what depends on it is not known", Warn},
 		{"no Nodes", func(f *Facts) { f.Nodes = nil }, "nodes unknown: may not be read", OK},
 		{"a node without the image", func(f *Facts) {
-			f.NodeUpgrades[0].Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "kubelet is 100% in /opt"}
+			f.NodeUpgrades[0].Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "kubelet is 100% in /opt"}
 		}, "nodes warn: no upgrade changes the version of w1 (kubelet is 100% in /opt)", Fail},
 		{"a Windows node", func(f *Facts) {
 			n := *f.Nodes[0].DeepCopy()
@@ -171,7 +171,7 @@ func TestNoSecrets(t *testing.T) {
 		f.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSourceReady, Status: "False", Message: text}}
 		f.Nodes[0].Annotations = map[string]string{"secret": planted}
 		f.NodeUpgrades[0].Status.KubeadmLog, f.NodeUpgrades[0].Status.KubeletLog = planted, planted
-		f.NodeUpgrades[0].Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: text}
+		f.NodeUpgrades[0].Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: text}
 		f.Unread, f.SourceProblem, f.CoordinatorProblem = []string{text}, text, text
 		f.AgentProblems = map[string]string{"w1": text}
 		f.Findings = []v1alpha1.Finding{{ID: "kured", Message: text, Advice: text}}

@@ -42,7 +42,7 @@ func (r *Result) timerNodes(in Timer) {
 		v := n.Status.Versions
 		reported[n.Name] = v.Kubelet != ""
 		switch {
-		case n.Status.Unsupported != nil:
+		case n.Status.ImageProblem != nil:
 			unsupported = append(unsupported, n.Name)
 		case v.NextBoot != "" && v.Kubelet != "" && v.NextBoot != v.Kubelet:
 			moved = append(moved, fmt.Sprintf("%s (runs %s, next boot %s)", n.Name, v.Kubelet, v.NextBoot))

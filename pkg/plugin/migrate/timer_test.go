@@ -14,7 +14,7 @@ func TestFromTimer(t *testing.T) {
 		n := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		n.Status.Versions = v1alpha1.NodeVersions{Kubelet: kubelet, NextBoot: next}
 		if unsupported != "" {
-			n.Status.Unsupported = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: unsupported}
+			n.Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: unsupported}
 		}
 		return n
 	}

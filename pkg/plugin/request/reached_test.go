@@ -21,7 +21,7 @@ func TestReachedWithoutImage(t *testing.T) {
 		Nodes: []clusterstate.Node{{Name: "w1", Kubelet: "v1.34.3", SlotAnnotation: "slot-0"}},
 		NodeUpgrades: []v1alpha1.NodeUpgrade{{
 			ObjectMeta: metav1.ObjectMeta{Name: "w1"},
-			Status:     v1alpha1.NodeUpgradeStatus{Unsupported: &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}, Step: v1alpha1.StepRebooting},
+			Status:     v1alpha1.NodeUpgradeStatus{ImageProblem: &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}, Step: v1alpha1.StepRebooting},
 		}},
 	}
 	after := reached(before, to)

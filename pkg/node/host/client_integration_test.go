@@ -214,7 +214,7 @@ func TestRuntimeMax(t *testing.T) {
 	}
 	defer func() { _ = os.Remove("/run/hang") }()
 	options := fromImage("v1.34.4")
-	options.RuntimeMax = 2 * time.Second
+	options.RuntimeMax = 15 * time.Second // kubeadm, which hangs, has begun by then
 	start(t, c, request(t, verb.Kubeadm, "slow", upgradeArgs(t)), options)
 	result := finish(t, c, changes, verb.Kubeadm)
 	if result.OK || result.Reason != v1alpha1.ReasonKubeadmFailed || !strings.Contains(result.Message, "stopped") {

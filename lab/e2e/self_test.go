@@ -83,7 +83,9 @@ func (s *selfRun) ways() []updateWay {
 func (s *selfRun) applyManifests(t *testing.T, v ourVersion, folder string) {
 	t.Helper()
 	text := s.must(t)(s.Kube(s.ctx, "kustomize", filepath.Join(v.root, "manifests", folder)))
-	s.apply(t, strings.ReplaceAll(text, "kubectl-upgrade/node-agent:dev", "kubectl-upgrade/node-agent:"+v.tag))
+	s.eventually(t, time.Minute, "the manifests are applied", func() error { // an API server may be busy
+		return s.KubeApply(s.ctx, strings.ReplaceAll(text, "kubectl-upgrade/node-agent:dev", "kubectl-upgrade/node-agent:"+v.tag))
+	})
 }
 
 // helm installs the version's chart over what is there.

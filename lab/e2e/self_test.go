@@ -83,9 +83,16 @@ func (s *selfRun) ways() []updateWay {
 func (s *selfRun) applyManifests(t *testing.T, v ourVersion, folder string) {
 	t.Helper()
 	text := s.must(t)(s.Kube(s.ctx, "kustomize", filepath.Join(v.root, "manifests", folder)))
-	s.eventually(t, time.Minute, "the manifests are applied", func() error { // an API server may be busy
-		return s.KubeApply(s.ctx, strings.ReplaceAll(text, "kubectl-upgrade/node-agent:dev", "kubectl-upgrade/node-agent:"+v.tag))
-	})
+	text = strings.ReplaceAll(text, "kubectl-upgrade/node-agent:dev", "kubectl-upgrade/node-agent:"+v.tag)
+	err := s.KubeApply(s.ctx, text)
+	for range 10 { // an API server may be busy
+		if err == nil {
+			return
+		}
+		time.Sleep(5 * time.Second)
+		err = s.KubeApply(s.ctx, text)
+	}
+	t.Fatal(err)
 }
 
 // helm installs the version's chart over what is there.

@@ -123,7 +123,7 @@ type ClusterUpgradeSpec struct {
 	Strategy Strategy `json:"strategy,omitzero"`
 }
 
-// WindowPolicy is whether nodes wait for maintenance windows.
+// WindowPolicy says if nodes wait for maintenance windows.
 // +kubebuilder:validation:Enum=Respect;Ignore
 type WindowPolicy string
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/rehearsal"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -21,7 +22,7 @@ func newHostCommand() *cobra.Command {
 	for _, entry := range verb.Table {
 		cmd.AddCommand(newVerbCommand(entry))
 	}
-	cmd.AddCommand(&cobra.Command{
+	cmd.AddCommand(newMergeCommand(), &cobra.Command{
 		Use:   "ended VERB",
 		Short: "Write a result for a verb that could not write its own",
 		Args:  cobra.ExactArgs(1),
@@ -55,6 +56,23 @@ func newVerbCommand(entry verb.Entry) *cobra.Command {
 				return err
 			}
 			return errors.Join(err, printJSON(cmd.OutOrStdout(), result))
+		},
+	}
+}
+
+// newMergeCommand returns the command that the trial of a merge runs in its unit.
+func newMergeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    rehearsal.MergeCommand + " IMAGE MOUNT...",
+		Short:  "Merge an image in the mount namespace of a trial",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			seen, err := rehearsal.Merge(cmd.Context(), args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd.OutOrStdout(), seen)
 		},
 	}
 }

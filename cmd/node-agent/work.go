@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/rehearsal"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/sysupdate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -75,6 +76,7 @@ func gather(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log
 	if err != nil {
 		return nil, err
 	}
+	found.Node.Rehearsals = rehearsal.Rehearse(ctx, l, found, log)
 	return found, nil
 }
 

@@ -189,6 +189,13 @@ type NodeFacts struct {
 	// +optional
 	SoftRebootBlocker *Problem `json:"softRebootBlocker,omitempty"`
 
+	// Rehearsals are what came of the trials of the node's next boot: with each staged image, and as a plain reboot.
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=160
+	// +optional
+	Rehearsals []Rehearsal `json:"rehearsals,omitempty"`
+
 	// Problems are the facts that are missing or incomplete because they could not be
 	// read, one sentence each.
 	// +listType=set

@@ -170,9 +170,11 @@ func flagValues(args []string) map[string]string {
 // Process is a process of the node.
 type Process struct {
 	// Name of its program.
-	Name   string
-	args   []string
-	cgroup string
+	Name string
+	// program is its file.
+	program string
+	args    []string
+	cgroup  string
 }
 
 // IsKubelet reports whether the process belongs to the kubelet's unit. A pod may have a process
@@ -190,7 +192,9 @@ func Processes(l host.Layout) []Process {
 		}
 		cgroup, _ := os.ReadFile(filepath.Join(path, "cgroup"))
 		args := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-		all = append(all, Process{Name: filepath.Base(args[0]), args: args[1:], cgroup: string(cgroup)})
+		program, _ := os.Readlink(filepath.Join(path, "exe"))
+		program = strings.TrimSuffix(program, " (deleted)") // as after a refresh of the merged image
+		all = append(all, Process{Name: filepath.Base(args[0]), program: program, args: args[1:], cgroup: string(cgroup)})
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,19 @@ type Confined struct {
 	// Program is the program's path in the image, such as usr/bin/kubelet.
 	Program string
 	Args    []string
+	// Files are shown to the program, read-only. None may have a secret.
+	Files []File
 	// Stdin is the program's standard input; nil means /dev/null.
 	Stdin []byte
 	// Stderr gets its standard error when it has ended; nil means that nothing does.
 	Stderr io.Writer
+}
+
+// File is a copy of a file that a confined program reads.
+type File struct {
+	// Path where the program finds it.
+	Path    string
+	Content []byte
 }
 
 // ProgramFailure is an error of a program that ran in the confined unit, and not of the unit.
@@ -43,7 +53,7 @@ func failure(format string, args ...any) error {
 }
 
 // RunConfined runs a program of an image in a unit that can neither write, connect, nor read
-// anything but the image, the node's /usr and its own standard input (see confinement), and
+// anything but the image, the node's /usr, the given files and its own standard input (see confinement), and
 // returns its standard output. An error of the program is a ProgramFailure.
 func RunConfined(ctx context.Context, r Confined) (string, error) {
 	c := NewClient(Root, "", nil)
@@ -56,23 +66,51 @@ func RunConfined(ctx context.Context, r Confined) (string, error) {
 var confinedRuns atomic.Int64
 
 func (c *Client) runConfined(ctx context.Context, r Confined) (string, error) {
-	unit := fmt.Sprintf("kubectl-upgrade-confined-%d-%d.service", os.Getpid(), confinedRuns.Add(1))
-	files, err := confinedFiles(r.Stdin)
+	outputs, err := confinedFiles(r.Stdin)
 	if err != nil {
 		return "", fmt.Errorf("making room for the output of %s: %w", r.Program, err)
 	}
-	defer files.close()
+	defer outputs.close()
 	if err := os.MkdirAll(confinedRoot, 0o755); err != nil { //nolint:gosec // its own user reads it
 		return "", fmt.Errorf("making the folder that confines %s: %w", r.Program, err)
 	}
-	if err := c.startTransient(ctx, unit, confinement(r, files)); err != nil {
-		return "", fmt.Errorf("starting the unit that confines %s: %w", r.Program, err)
+	files, err := confinedFolder(r.Files)
+	if err != nil {
+		return "", fmt.Errorf("copying the files that %s reads: %w", r.Program, err)
+	}
+	defer func() { _ = os.RemoveAll(files) }()
+	return c.runTransient(ctx, "confined", r.Program, confinement(r, files, outputs), outputs, r.Stderr)
+}
+
+// runTransient runs a unit of that kind until it ends, and returns its standard output. program is what messages call it.
+func (c *Client) runTransient(ctx context.Context, kind, program string, properties []systemdbus.Property, outputs *confinedOutputs, stderr io.Writer) (string, error) {
+	unit := fmt.Sprintf("kubectl-upgrade-%s-%d-%d.service", kind, os.Getpid(), confinedRuns.Add(1))
+	if err := c.startTransient(ctx, unit, properties); err != nil {
+		return "", fmt.Errorf("starting the unit that confines %s: %w", program, err)
 	}
 	end, err := c.awaitConfined(ctx, unit)
 	if err != nil {
-		return "", fmt.Errorf("waiting for the unit that confines %s: %w", r.Program, err)
+		return "", fmt.Errorf("waiting for the unit that confines %s: %w", program, err)
 	}
-	return files.result(end, r.Stderr)
+	return outputs.result(end, stderr)
+}
+
+// confinedFolder writes files to a new folder that every user can read, by their number. It is empty if there are no files.
+func confinedFolder(files []File) (folder string, err error) {
+	if len(files) == 0 {
+		return "", nil
+	}
+	if folder, err = os.MkdirTemp(runDir, "files-"); err != nil {
+		return "", err
+	}
+	err = os.Chmod(folder, 0o755) //nolint:gosec // its own user reads it
+	for i, file := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, strconv.Itoa(i)), file.Content, 0o444)) //nolint:gosec // the same
+	}
+	if err != nil {
+		_ = os.RemoveAll(folder)
+	}
+	return folder, err
 }
 
 // awaitConfined waits until a unit has ended, and returns how. The caller started it with
@@ -126,23 +164,33 @@ const (
 	confinedImage = "/image"
 )
 
-// confinement returns the properties of the confined unit. In its root there are the image,
+// bind is one of the a(ssbt) of BindReadOnlyPaths=.
+type bind struct {
+	Source, Destination string
+	IgnoreMissing       bool
+	Flags               uint64
+}
+
+// recursive is MS_REC.
+const recursive = uint64(1 << 14)
+
+// confinement returns the properties of the confined unit. In its root there are the image, the files of a folder,
 // and the node's /usr with the libraries for a program that is not static.
-func confinement(r Confined, f *confinedOutputs) []systemdbus.Property {
-	type (
-		bind struct {
-			Source, Destination string
-			IgnoreMissing       bool
-			Flags               uint64
-		}
-		filter struct {
-			Allow bool
-			Names []string
-		}
-	)
-	const recursive = uint64(1 << 14) // MS_REC
+func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Property {
+	type filter struct {
+		Allow bool
+		Names []string
+	}
 	program := filepath.Join(confinedImage, r.Program)
 	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.Image.Fd())
+	binds := []bind{
+		{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
+		{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},
+		{"/etc/ld.so.cache", "/etc/ld.so.cache", true, recursive},
+	}
+	for i, file := range r.Files {
+		binds = append(binds, bind{filepath.Join(folder, strconv.Itoa(i)), file.Path, false, recursive})
+	}
 	properties := []systemdbus.Property{
 		systemdbus.PropDescription("kubectl-upgrade: " + r.Program + " of an image, confined"),
 		systemdbus.PropType("exec"),
@@ -168,11 +216,7 @@ func confinement(r Confined, f *confinedOutputs) []systemdbus.Property {
 		// inaccessible places.
 		property("RootDirectory", confinedRoot),
 		property("MountImages", []mountImage{{Source: source, Destination: confinedImage, Options: []imageOption{}}}),
-		property("BindReadOnlyPaths", []bind{
-			{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
-			{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},
-			{"/etc/ld.so.cache", "/etc/ld.so.cache", true, recursive},
-		}),
+		property("BindReadOnlyPaths", binds),
 		property("InaccessiblePaths", []string{"-+/tmp", "-+/var/tmp", "-+/dev/shm", "-+/dev/mqueue", "-+/dev/hugepages", "-+/run/lock", "-+/run/systemd/journal"}),
 		property("ProtectSystem", "strict"),
 		property("ProtectHome", "yes"),

@@ -30,8 +30,8 @@ const (
 
 var facts = Entry{
 	Verb:    Facts,
-	Help:    "show what is installed, merged and active",
-	Timeout: time.Minute,
+	Help:    "show what is installed, merged and active, and rehearse the next boot",
+	Timeout: 5 * time.Minute, // a rehearsal has a limit of one minute for each part
 	Failed:  v1alpha1.ReasonHostUnreachable,
 	Direct:  true,
 }

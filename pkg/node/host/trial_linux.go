@@ -1,0 +1,91 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	systemdbus "github.com/coreos/go-systemd/v22/dbus"
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// TrialDir is the one folder that a trial's unit may write to, a file system of its own. systemd works there.
+	TrialDir    = "/run/systemd"
+	trialMemory = 512 << 20
+	trialTasks  = 64
+)
+
+// RunTrial runs this program with arguments in a unit in which it can mount what it wants, and cannot change the node: the
+// unit has a mount namespace of its own, all of the node's file systems are read-only there, the sockets of systemd,
+// D-Bus and udev are hidden, and there is no network. It returns the standard output. An error of the program is a
+// ProgramFailure.
+func RunTrial(ctx context.Context, stderr io.Writer, args ...string) (string, error) {
+	c := NewClient(Root, "", nil)
+	defer func() { _ = c.Close() }()
+	const name = "the trial of a merge"
+	program, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return "", fmt.Errorf("opening this program for %s: %w", name, err)
+	}
+	defer func() { _ = program.Close() }()
+	outputs, err := confinedFiles(nil)
+	if err != nil {
+		return "", fmt.Errorf("making room for the output of %s: %w", name, err)
+	}
+	defer outputs.close()
+	return c.runTransient(ctx, "trial", name, trialProperties(program, outputs, args), outputs, stderr)
+}
+
+// trialProperties returns the properties of a trial's unit. Its mounts, and with them its loop devices, end with its last
+// process.
+func trialProperties(program *os.File, outputs *confinedOutputs, args []string) []systemdbus.Property {
+	type temporary struct{ Path, Options string }
+	const capabilities = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH |
+		1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_MKNOD
+	return []systemdbus.Property{
+		systemdbus.PropDescription("kubectl-upgrade: trial of the next boot's merge"),
+		systemdbus.PropType("exec"),
+		property("AddRef", true),
+		property("CollectMode", "inactive-or-failed"),
+		property("StandardInputFileDescriptor", dbus.UnixFD(program.Fd())),      //nolint:gosec // a descriptor is small
+		property("StandardOutputFileDescriptor", dbus.UnixFD(outputs.out.Fd())), //nolint:gosec // a descriptor is small
+		property("StandardErrorFileDescriptor", dbus.UnixFD(outputs.err.Fd())),  //nolint:gosec // a descriptor is small
+		property("ExecStart", []command{{Path: "/proc/self/fd/0", Argv: append([]string{"node-agent"}, args...)}}),
+		property("Environment", []string{"PATH=/usr/bin:/usr/sbin:/bin:/sbin", "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0", "SYSTEMD_LOG_TARGET=console"}),
+		property("WorkingDirectory", "/"),
+
+		// What it is.
+		property("CapabilityBoundingSet", uint64(capabilities)),
+		property("NoNewPrivileges", true),
+		property("RestrictSUIDSGID", true),
+		property("KeyringMode", "private"),
+
+		// What it sees.
+		property("PrivateMounts", true),
+		property("PrivateNetwork", true),
+		property("PrivateIPC", true),
+		property("ProtectSystem", "strict"),
+		property("ProtectHome", "yes"),
+		property("TemporaryFileSystem", []temporary{{TrialDir, "mode=0755,size=64M"}}),
+		property("InaccessiblePaths", []string{"-/run/dbus", "-/run/udev", "-/run/containerd", "-/dev/shm", "-/dev/mqueue"}),
+		property("ProtectControlGroups", true),
+		property("ProtectHostname", true),
+		property("ProtectKernelLogs", true),
+		property("ProtectKernelTunables", true),
+		property("RestrictRealtime", true),
+		property("LockPersonality", true),
+
+		// How much of it.
+		property("RuntimeMaxUSec", uint64(confinedTime.Microseconds())), //nolint:gosec // it is positive
+		property("KillSignal", int32(unix.SIGKILL)),
+		property("MemoryMax", uint64(trialMemory)),
+		property("MemorySwapMax", uint64(0)),
+		property("TasksMax", uint64(trialTasks)),
+		property("LimitCORE", uint64(0)),
+		property("CPUWeight", uint64(10)),
+		property("OOMScoreAdjust", int32(1000)),
+	}
+}

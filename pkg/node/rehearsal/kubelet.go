@@ -1,0 +1,94 @@
+package rehearsal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+// kubeletProgram is the kubelet in an image.
+const kubeletProgram = "usr/bin/kubelet"
+
+// noLock is a lock file in a folder that does not exist: the kubelet ends there, once it has validated its flags and its
+// configuration and before it connects to anything (kubelet 1.34, cmd/kubelet/app/server.go, run).
+const noLock = "/nonexistent/lock"
+
+// accepted is what the kubelet says then.
+const accepted = "unable to acquire file lock"
+
+// kubeletRefusals are what it says of a flag, a feature gate or a field that it does not take.
+var kubeletRefusals = regexp.MustCompile(`unknown (shorthand )?flag|failed to parse kubelet flag|invalid argument ".*" for ".*" flag` +
+	`|unrecognized feature gate|cannot set feature gate` +
+	`|invalid configuration|failed to validate kubelet configuration|failed to load kubelet config|failed to merge kubelet configs|strict decoding error`)
+
+// kubelet lets the kubelet of the image read the node's configuration, as its unit would start it.
+func (r *rehearsing) kubelet(ctx context.Context, start facts.KubeletStart, out *v1alpha1.Rehearsal) {
+	refusal, err := r.ask(ctx, out.Version, start)
+	if err != nil {
+		out.Untried = append(out.Untried, fmt.Sprintf("the kubelet of %s: %v", out.Version, err))
+		return
+	}
+	if refusal == "" {
+		return
+	}
+	cause := v1alpha1.CauseVersion
+	if out.Version == r.running {
+		cause = v1alpha1.CauseNode
+	} else if today, err := r.ask(ctx, r.running, start); err == nil && today != "" {
+		cause = v1alpha1.CauseNode
+	}
+	problem := v1alpha1.Problem{Reason: v1alpha1.KubeletRefuses, Message: fmt.Sprintf("the kubelet of %s refuses how it would be started: %s", out.Version, refusal)}
+	out.Problems = append(out.Problems, v1alpha1.RehearsalProblem{Problem: problem, Cause: cause})
+}
+
+// ask returns why the kubelet of a version refuses its flags or its configuration; empty: it takes them.
+func (r *rehearsing) ask(ctx context.Context, version string, start facts.KubeletStart) (refusal string, err error) {
+	image, err := os.Open(r.layout.At(host.ImagePath(version, host.Architecture())))
+	if err != nil {
+		return "", fmt.Errorf("opening its image: %w", err)
+	}
+	defer func() { _ = image.Close() }()
+	const folder = "/nonexistent"
+	var said bytes.Buffer
+	_, err = host.RunConfined(ctx, host.Confined{
+		Image: image, Program: kubeletProgram, Files: start.Files, Stderr: &said,
+		Args: append(start.Args[:len(start.Args):len(start.Args)], "--lock-file="+noLock, "--root-dir="+folder, "--cert-dir="+folder),
+	})
+	var failed *host.ProgramFailure
+	switch text := said.String(); {
+	case err != nil && !errors.As(err, &failed):
+		return "", err
+	case strings.Contains(text, accepted):
+		return "", nil
+	case kubeletRefusals.MatchString(text):
+		return refusalLine(text), nil
+	case err == nil:
+		return "", errors.New("it ended without the error that shows that it has read its configuration")
+	}
+	return "", err
+}
+
+// klogQuoted is the error in a line of the kubelet's log.
+var klogQuoted = regexp.MustCompile(`err="((?:[^"\\]|\\.)*)"`)
+
+// refusalLine returns the part of the first line with a refusal that says most.
+func refusalLine(text string) string {
+	for line := range strings.Lines(text) {
+		if !kubeletRefusals.MatchString(line) {
+			continue
+		}
+		if quoted := klogQuoted.FindStringSubmatch(line); quoted != nil {
+			return strings.ReplaceAll(quoted[1], `\"`, `"`)
+		}
+		return strings.TrimSpace(line)
+	}
+	return ""
+}

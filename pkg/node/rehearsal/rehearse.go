@@ -1,0 +1,193 @@
+package rehearsal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// recordFile has the last rehearsals of this boot.
+const recordFile = "/run/kubectl-upgrade/rehearsal.json"
+
+// record is what was rehearsed last, and from what.
+type record struct {
+	Inputs     string               `json:"inputs"`
+	Rehearsals []v1alpha1.Rehearsal `json:"rehearsals"`
+}
+
+// Rehearse returns what came of the trials of the node's next boot: with each image on the disk, and as a plain reboot. It
+// tries again only what may come out otherwise: if nothing of what it reads has changed, and nothing was left untried, it
+// returns the last results. A node that is not managed has no images of ours, and nothing is tried on one whose guard
+// watches: what would be learned comes too late.
+func Rehearse(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.Log) []v1alpha1.Rehearsal {
+	if _, err := os.Stat(l.At(host.KeptDir)); err != nil || found.Unsupported != nil || found.Guarded || found.Merged == "" {
+		return nil
+	}
+	versions := found.Installed
+	if !slices.Contains(versions, found.Active) {
+		versions = append([]string{found.Active}, versions...)
+	}
+	inputs := fingerprint(l, versions)
+	if last, err := readRecord(l); err == nil && last.Inputs == inputs {
+		return last.Rehearsals
+	}
+	r := rehearsing{layout: l, running: found.Merged, log: log}
+	rehearsals := r.all(ctx, versions)
+	untried := slices.ContainsFunc(rehearsals, func(r v1alpha1.Rehearsal) bool { return len(r.Untried) > 0 })
+	if !untried {
+		if err := writeRecord(l, record{Inputs: inputs, Rehearsals: rehearsals}); err != nil {
+			log.Printf("keeping what was rehearsed: %v", err)
+		}
+	}
+	return rehearsals
+}
+
+func readRecord(l host.Layout) (last record, err error) {
+	data, err := os.ReadFile(l.At(recordFile))
+	if err == nil {
+		err = json.Unmarshal(data, &last)
+	}
+	return last, err
+}
+
+func writeRecord(l host.Layout, r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(l.At(recordFile), data, 0o600)
+}
+
+// rehearsing rehearses the boots of one node.
+type rehearsing struct {
+	layout  host.Layout
+	running string
+	log     *host.Log
+}
+
+// all rehearses the boot with each version. What runs now is tried first, as all others are compared with it.
+func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1.Rehearsal) {
+	today, untried := r.merge(ctx, r.running)
+	start, startProblem := facts.ReadKubeletStart(ctx, r.layout)
+	for _, version := range versions {
+		out := v1alpha1.Rehearsal{Version: version}
+		next, err := today, untried
+		if err == nil && version != r.running {
+			next, err = r.merge(ctx, version)
+		}
+		if err == nil {
+			out = Judge(Boots{
+				Version: version, Running: r.running, Today: today, Next: next,
+				Extensions: mergedNow(r.layout), KubeletProgram: start.Program,
+			})
+		} else {
+			out.Untried = append(out.Untried, fmt.Sprintf("the merge: %v", err))
+		}
+		switch {
+		case len(out.Problems) > 0: // the kubelet would perhaps not be started as it is now
+		case startProblem != nil:
+			out.Untried = append(out.Untried, fmt.Sprintf("the kubelet: %v", startProblem))
+		default:
+			r.kubelet(ctx, start, &out)
+		}
+		out.LeftOut = append(out.LeftOut, confexts(r.layout)...)
+		for _, problem := range out.Problems {
+			r.log.Printf("rehearsal of a boot with %s: %s (%s)", version, problem.Message, problem.Cause)
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// MergeCommand is the hidden command of this program that runs Merge.
+const MergeCommand = "try-merge"
+
+// merge tries the merge of a boot with the image of a version.
+func (r *rehearsing) merge(ctx context.Context, version string) (seen Seen, err error) {
+	image := r.layout.At(host.ImagePath(version, host.Architecture()))
+	if _, err := os.Stat(image); err != nil {
+		return seen, fmt.Errorf("the image of %s is not on the disk", version)
+	}
+	kept, err := mountUnits(ctx, r.log)
+	if err != nil {
+		return seen, err
+	}
+	text, err := host.RunTrial(ctx, r.log, append([]string{"host", MergeCommand, image}, kept...)...)
+	if err != nil {
+		return seen, err
+	}
+	if err := json.Unmarshal([]byte(text), &seen); err != nil {
+		return seen, fmt.Errorf("decoding what the trial saw: %w", err)
+	}
+	return seen, nil
+}
+
+// mountUnits returns the mounts that units make: those that a generator or a person has written a file for. They are there
+// again after a boot.
+func mountUnits(ctx context.Context, log *host.Log) (paths []string, err error) {
+	text, err := host.RunProgram(ctx, log, "systemctl", "show", "--property=Where", "--property=FragmentPath", "*.mount")
+	if err != nil {
+		return nil, err
+	}
+	for unit := range strings.SplitSeq(text, "\n\n") {
+		var where, file string
+		for line := range strings.Lines(unit) {
+			switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
+			case "Where":
+				where = value
+			case "FragmentPath":
+				file = value
+			}
+		}
+		if file != "" && filepath.IsAbs(where) {
+			paths = append(paths, where)
+		}
+	}
+	return paths, nil
+}
+
+// extensionDirs are the folders in which systemd-sysext looks, the first prevails (systemd-sysext(8)).
+var extensionDirs = []string{"/etc/extensions", "/run/extensions", "/var/lib/extensions", "/usr/local/lib/extensions", "/usr/lib/extensions"}
+
+// mergedNow returns the names of the extensions that are merged now, without those that a person has removed or masked
+// since: the next boot leaves these out on purpose.
+func mergedNow(l host.Layout) (names []string) {
+	for _, name := range look(l).Extensions {
+		file := extensionFile(l, name)
+		if target, _ := os.Readlink(l.At(file)); file != "" && target != os.DevNull {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// extensionFile returns the file or folder of an extension; empty: there is none.
+func extensionFile(l host.Layout, name string) string {
+	for _, dir := range extensionDirs {
+		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".raw")} {
+			if _, err := os.Lstat(l.At(path)); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// confexts returns that the merge of /etc is left out, if there are images for it.
+func confexts(l host.Layout) []string {
+	for _, dir := range []string{"/etc/confexts", "/run/confexts", "/var/lib/confexts", "/usr/local/lib/confexts", "/usr/lib/confexts"} {
+		if entries, err := os.ReadDir(l.At(dir)); err == nil && len(entries) > 0 {
+			return []string{"the merge of /etc from the images in " + dir}
+		}
+	}
+	return nil
+}

@@ -91,6 +91,7 @@ const (
 	ReasonRolledBack            Reason = "RolledBack"
 	ReasonNotReadyInTime        Reason = "NotReadyInTime"
 	ReasonHostUnreachable       Reason = "HostUnreachable"
+	ReasonRehearsalFailed       Reason = "RehearsalFailed"
 	ReasonUpgradeWithdrawn      Reason = "UpgradeWithdrawn"
 )
 
@@ -219,6 +220,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonNextBootDiffers, Giver: GivenByAgent, Meaning: "the next boot would change the Kubernetes version, which a Reboot must not do", NeedsPerson: true, RetriedWithoutLimit: true},
 	{Reason: ReasonWrongVersion, Giver: GivenByAgent, Meaning: "the node came back with another kubelet version than requested"},
 	{Reason: ReasonNotReadyInTime, Giver: GivenByAgent, Meaning: "the node came back and did not become Ready"},
+	{Reason: ReasonRehearsalFailed, Giver: GivenByPlanner, Meaning: "the node's next boot was tried on the node, with the node left as it is, and would not bring it back", Ends: "when the next trial finds nothing, a few minutes after a person has removed the cause; or when the upgrade ignores the check rehearsal", NeedsPerson: true, Resumes: true},
 	{Reason: ReasonHostUnreachable, Giver: GivenByAgent, Meaning: "systemd on the host does not answer", StopsStaging: true},
 	{Reason: ReasonUpgradeWithdrawn, Giver: GivenByAgent, Meaning: "the ClusterUpgrade was deleted, or the coordinator withdrew the release", Routine: true},
 	{Reason: ReasonCoordinatorNotRunning, Giver: GivenByPlugin, Meaning: "no coordinator renews its Lease: no node is released, and other reasons may be old", Ends: "when a coordinator runs; with a single control plane, when that node is back in service"},

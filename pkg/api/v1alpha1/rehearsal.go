@@ -56,6 +56,9 @@ const (
 	KubeletRefuses     ProblemReason = "KubeletRefuses"     // the kubelet would end at once, as it refuses its flags or configuration
 )
 
+// CheckRehearsal is the id of the check that has the problems of rehearsals, for spec.ignoreChecks.
+const CheckRehearsal = "rehearsal"
+
 // Rehearsed returns the rehearsal of a boot that merges a version; nil if there is none. f may be nil.
 func (f *NodeFacts) Rehearsed(version string) *Rehearsal {
 	if f == nil {

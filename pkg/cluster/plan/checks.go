@@ -50,7 +50,7 @@ func (c *cluster) readChecks() checks {
 		}
 		k.blocks = true
 		switch {
-		case f.ID == preflight.LastBackend: // allocation.lastBackend decides with current data
+		case f.ID == preflight.LastBackend, f.ID == v1alpha1.CheckRehearsal: // filters decide with current data
 		case f.Node == "":
 			k.blockAll = append(k.blockAll, f)
 		case k.blockNode[f.Node] == nil:

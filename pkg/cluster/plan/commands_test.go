@@ -38,6 +38,7 @@ type script struct{ *sim }
 //	forge NODE VERSION | unforge NODE  its kubelet creates pods that look like a control plane's
 //	reports NODE COMPONENT... [local]  which of a control plane's components its agent reports, and
 //	                             whether its kubelet talks to its own apiserver
+//	rehearsal NODE VERSION Node|Version [MESSAGE]  what its agent found in a rehearsal of a boot with the version
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
@@ -138,6 +139,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.APIServers, s.Etcd = slices.DeleteFunc(s.APIServers, ofNode), slices.DeleteFunc(s.Etcd, ofNode)
 	case "reports":
 		s.report(s.node(args[0]), args[1:])
+	case "rehearsal":
+		s.rehearse(s.node(args[0]), args[1], v1alpha1.RehearsalCause(args[2]), strings.Join(args[3:], " "))
 	case "source":
 		s.offer(args)
 	case "replace":

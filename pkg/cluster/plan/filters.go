@@ -85,6 +85,7 @@ var filters = []filter{
 	{node: unknownMark, groupsSkip: true, question: newQuestion("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is unreachable cannot stage.
 	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?", v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonNotOffered)},
+	{node: rehearsalFailed, withdraws: true, groupsSkip: true, question: newQuestion("would its next boot bring it back?", v1alpha1.ReasonRehearsalFailed)},
 	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 

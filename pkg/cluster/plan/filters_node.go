@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // notTriggered holds every node while the upgrade cannot be triggered; see trigger.go.
@@ -33,6 +34,15 @@ func notReady(c *cluster, n *node) clusterstate.Hold {
 		hold.Message = fmt.Sprintf("the node has been NotReady since %s; if it never comes back: `kubectl upgrade abandon %s`", clusterstate.FormatTime(*n.NotReadySince), n.Name)
 	}
 	return hold
+}
+
+// rehearsalFailed holds a node whose next boot was tried and would not bring it back.
+func rehearsalFailed(c *cluster, n *node) clusterstate.Hold {
+	version := c.target.Spec.Version
+	if c.target.reboot {
+		version = n.Kubelet
+	}
+	return rules.Rehearsal(c.target.Spec, n.facts, version)
 }
 
 // agentNotAnswering holds a node whose agent does not answer. A node that is released already

@@ -103,11 +103,27 @@ func (s *sim) mount(node, path string) {
 
 // report sets the components of a control plane that the node's agent reports.
 func (s *sim) report(n *clusterstate.Node, components []string) {
-	s.Inventories = slices.DeleteFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
-	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}
-	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{owner}}}
+	inventory := s.newInventory(n)
 	inventory.OwnAPIServer = slices.Contains(components, "local")
 	inventory.StaticPods = slices.DeleteFunc(components, func(c string) bool { return c == "local" })
+	s.Inventories = append(s.Inventories, inventory)
+}
+
+// newInventory returns an inventory of the node, in place of the one that it has.
+func (s *sim) newInventory(n *clusterstate.Node) v1alpha1.NodeInventory {
+	s.Inventories = slices.DeleteFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}
+	return v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{owner}}}
+}
+
+// rehearse sets what the rehearsal of a boot with a version found on the node; nothing if the message is empty.
+func (s *sim) rehearse(n *clusterstate.Node, version string, cause v1alpha1.RehearsalCause, message string) {
+	inventory, rehearsal := s.newInventory(n), v1alpha1.Rehearsal{Version: version}
+	if message != "" {
+		problem := v1alpha1.Problem{Reason: v1alpha1.NothingMerges, Message: message}
+		rehearsal.Problems = []v1alpha1.RehearsalProblem{{Problem: problem, Cause: cause}}
+	}
+	inventory.Rehearsals = []v1alpha1.Rehearsal{rehearsal}
 	s.Inventories = append(s.Inventories, inventory)
 }
 

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // Facts are the whole input of the checks.
@@ -93,6 +95,11 @@ var factsChecks = []Entry{
 		"Read its agent's log: kubectl -n kubectl-upgrade logs.",
 	},
 	{
+		v1alpha1.CheckRehearsal, either,
+		"a node's next boot was tried on the node, with the node left as it is: it would not bring the node back as it should, and the node does not begin; or a part could not be tried, which holds nothing",
+		"Remove the cause on that node; its agent tries again within five minutes. What a rehearsal does and does not see: docs/node.md.",
+	},
+	{
 		"node-clock", warns,
 		"a node's clock differs by more than 30 seconds from the API server's: the node does not begin",
 		"Set the clock on that node, and check why it was wrong: timedatectl status.",
@@ -127,6 +134,7 @@ func (c *checker) checkFacts() {
 			if ahead := n.facts.ClockAheadSeconds; ahead != 0 {
 				c.add(v1alpha1.Finding{ID: "node-clock", Object: n.object(), Message: fmt.Sprintf("The clock of %s is %s the API server's.", n.name, aheadOrBehind(ahead))})
 			}
+			c.checkRehearsal(n)
 			for _, problem := range n.facts.Problems {
 				problems[sentence(problem)] = append(problems[sentence(problem)], n)
 			}
@@ -156,6 +164,26 @@ func (c *checker) checkFacts() {
 		if !Known(check.ID) {
 			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, and there is no such check.", check.ID)})
 		}
+	}
+}
+
+// checkRehearsal adds what the trial of the boot that the upgrade brings has found, and what could not be tried.
+func (c *checker) checkRehearsal(n *node) {
+	version := c.Upgrade.Spec.Version
+	if version == "" {
+		version = n.Node.Status.NodeInfo.KubeletVersion
+	}
+	rehearsal := n.facts.Rehearsed(version)
+	if rehearsal == nil || !n.moves {
+		return
+	}
+	for i := range rehearsal.Problems {
+		c.onNode(n, v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Message: fmt.Sprintf("The next boot of %s, %s.", n.name, rules.RehearsalProblem(*rehearsal, i))})
+	}
+	for _, part := range rehearsal.Untried {
+		c.add(v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Level: v1alpha1.LevelWarn, Object: n.object(),
+			Message: fmt.Sprintf("A part of the next boot of %s could not be tried: %s.", n.name, strings.TrimSuffix(part, ".")),
+			Advice:  "Nothing waits for it."})
 	}
 }
 

@@ -228,6 +228,16 @@ func factsScenes() []scene {
 			facts(f, "cp-1").ClockAheadSeconds, facts(f, "worker-1").ClockAheadSeconds = 40, -90
 		}, want: []string{"Warn node-clock Node/cp-1", "Warn node-clock Node/worker-1"}},
 		{check: "node-clock", name: "right ones"},
+		{check: "rehearsal", name: "a worker, and a control plane", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").Rehearsals = rehearsed(f.Upgrade.Spec.Version, v1alpha1.CauseNode, "/etc/extensions/other.raw is no image")
+			facts(f, "cp-1").Rehearsals = rehearsed(f.Upgrade.Spec.Version, v1alpha1.CauseVersion, "the kubelet refuses a flag")
+		}, want: []string{"Block rehearsal Node/cp-1", "Block rehearsal Node/worker-1 @worker-1"}},
+		{check: "rehearsal", name: "a part that could not be tried", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").Rehearsals = []v1alpha1.Rehearsal{{Version: f.Upgrade.Spec.Version, Untried: []string{"the merge: Operation not permitted"}, LeftOut: []string{"the merge of /etc"}}}
+		}, want: []string{"Warn rehearsal Node/worker-1"}},
+		{check: "rehearsal", name: "another version", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").Rehearsals = rehearsed("v1.34.1", v1alpha1.CauseVersion, "the kubelet refuses a flag")
+		}},
 		{check: "facts-incomplete", name: "three things", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").CgroupVersion = 0
 			facts(f, "cp-1").Certificates = nil
@@ -252,4 +262,10 @@ func factsScenes() []scene {
 			f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "version-skip"}}
 		}},
 	}
+}
+
+// rehearsed are rehearsals of a boot with a version, which found a problem.
+func rehearsed(version string, cause v1alpha1.RehearsalCause, message string) []v1alpha1.Rehearsal {
+	problem := v1alpha1.Problem{Reason: v1alpha1.NothingMerges, Message: message}
+	return []v1alpha1.Rehearsal{{Version: version, Problems: []v1alpha1.RehearsalProblem{{Problem: problem, Cause: cause}}}}
 }

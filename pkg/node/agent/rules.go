@@ -70,6 +70,7 @@ var ruleTable = []rule{
 	{"the node still holds its slot", atEachMoment, theSlot, (*question).slotHold},
 	{"etcd keeps its majority without this node's member", atEachMoment, source{}, (*question).etcdHold},
 	{"Kubernetes' version skew policy allows the version", beforeItBegins | untilTheLastCheck, apiServers, (*question).skewHold},
+	{"the node's next boot was tried, and nothing was found that would keep the node from coming back", beforeItBegins | aheadOfItsTurn, source{}, (*question).rehearsalHold},
 	{"the node has no hold label, as the watch shows it", aheadOfItsTurn, source{}, (*question).watchedLabelHold},
 	{"the node has no hold label", beforeItBegins, theNode, (*question).labelHold},
 	{"no other program may reboot nodes now", beforeItBegins, rebootManagers, (*question).managerHold},
@@ -196,6 +197,18 @@ func (q *question) skewHold() (clusterstate.Hold, error) {
 		return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
 	}
 	return clusterstate.Hold{}, nil
+}
+
+// rehearsalHold needs facts of this round: they are gathered anew before the node takes its slot.
+func (q *question) rehearsalHold() (clusterstate.Hold, error) {
+	if q.Host == nil {
+		return clusterstate.Hold{}, nil // locking waits for them
+	}
+	version := q.Spec.Version
+	if q.Spec.Type == v1alpha1.TypeReboot {
+		version = q.Host.Active
+	}
+	return rules.Rehearsal(q.upgrade.Spec, &q.Host.Node, version), nil
 }
 
 func (q *question) watchedLabelHold() (clusterstate.Hold, error) {

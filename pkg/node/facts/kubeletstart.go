@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
@@ -18,13 +21,18 @@ type KubeletStart struct {
 	Program string
 	// Args are those of its unit, or of the running kubelet if the unit starts it by another program.
 	Args []string
-	// Files are the configuration that Args name: a file, and drop-ins.
+	// Files are what Args name and the kubelet reads first: its configuration, drop-ins, and the CA of its clients.
 	Files []host.File
 }
 
-// ReadKubeletStart reads how systemd starts the kubelet.
-func ReadKubeletStart(ctx context.Context, l host.Layout) (KubeletStart, error) {
+// ReadKubeletStart reads how systemd starts the kubelet. rewritten leaves out what kubeadm writes anew when it brings another
+// minor: the flags in kubeadm-flags.env, and the fields in the kubelet's config.yaml.
+func ReadKubeletStart(ctx context.Context, l host.Layout, rewritten bool) (KubeletStart, error) {
 	g := &gatherer{Layout: l, problems: map[string]bool{}}
+	emptied := ""
+	if rewritten {
+		emptied = host.KubeletFlags
+	}
 	service, err := askSystemd(ctx, "kubelet.service")
 	if err != nil {
 		return KubeletStart{}, fmt.Errorf("asking systemd how kubelet.service is started: %w", err)
@@ -36,13 +44,18 @@ func ReadKubeletStart(ctx context.Context, l host.Layout) (KubeletStart, error) 
 	}
 	switch {
 	case len(service.command) > 0 && filepath.Base(service.command[0]) == "kubelet":
-		start.Args = service.arguments(g.environment(service, ""))
-	case runs:
+		start.Args = service.arguments(g.environment(service, emptied))
+	case runs && !rewritten:
 		start.Args = running.args
 	default:
-		return start, errors.New("kubelet.service starts another program, and no kubelet runs: its flags are not known")
+		return start, errors.New("kubelet.service starts another program: the kubelet's flags are not known")
 	}
 	start.Files, err = g.kubeletFiles(parseFlags(start.Args))
+	for i := range start.Files {
+		if rewritten && start.Files[i].Path == host.KubeletConfig {
+			start.Files[i].Content = []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+		}
+	}
 	return start, err
 }
 
@@ -56,18 +69,27 @@ func kubeletProcess(processes []Process) (Process, bool) {
 	return Process{}, false
 }
 
-// kubeletFiles returns the configuration that the flags name. None may have a private key.
+// kubeletFiles returns the files that the flags name. One that is not there is left out: the kubelet says so. None may have
+// a private key.
 func (g *gatherer) kubeletFiles(f flags) (files []host.File, err error) {
-	paths := []string{}
-	if config := f.value("config"); config != "" {
-		paths = append(paths, config)
+	paths := g.kubeletConfigPaths(f)
+	authority := ""
+	for _, path := range paths {
+		var config struct {
+			Authentication struct{ X509 struct{ ClientCAFile string } }
+		}
+		if data, err := g.read(path); err == nil && yaml.Unmarshal(data, &config) == nil {
+			authority = cmp.Or(config.Authentication.X509.ClientCAFile, authority)
+		}
 	}
-	dir := f.value("config-dir")
-	if dir != "" {
-		paths = append(paths, g.configDropIns(dir)...)
+	if authority = cmp.Or(f.value("client-ca-file"), authority); authority != "" {
+		paths = append(paths, authority)
 	}
 	for _, path := range paths {
 		content, err := g.read(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +98,7 @@ func (g *gatherer) kubeletFiles(f flags) (files []host.File, err error) {
 		}
 		files = append(files, host.File{Path: path, Content: content})
 	}
-	if dir != "" { // the folder has to be there, also without a drop-in
+	if dir := f.value("config-dir"); dir != "" { // the folder has to be there, also without a drop-in
 		files = append(files, host.File{Path: cmp.Or(filepath.Clean(dir), string(os.PathSeparator)) + "/.rehearsal"})
 	}
 	return files, nil
@@ -89,7 +111,12 @@ func KubeletConfigFiles(l host.Layout) (paths []string) {
 		return nil
 	}
 	g := &gatherer{Layout: l, problems: map[string]bool{}}
-	f := parseFlags(running.args)
+	return g.kubeletConfigPaths(parseFlags(running.args))
+}
+
+// kubeletConfigPaths returns the files of the configuration that the flags name, in the order in which the kubelet merges
+// them.
+func (g *gatherer) kubeletConfigPaths(f flags) (paths []string) {
 	if config := f.value("config"); config != "" {
 		paths = append(paths, config)
 	}

@@ -57,6 +57,11 @@ func (c *Client) Start(ctx context.Context, r verb.Request, o verb.Options) erro
 	if o.Direct {
 		return c.startDirect(ctx, r, o)
 	}
+	return OnNode.explain(c.startInstalled(ctx, r, o))
+}
+
+// startInstalled starts a verb of the program that is installed on the node.
+func (c *Client) startInstalled(ctx context.Context, r verb.Request, o verb.Options) error {
 	if err := os.Remove(resultFile(c.root, r.Verb)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the former result of host verb %q: %w", r.Verb, err)
 	}

@@ -18,7 +18,9 @@ import (
 // unless that file has the same content. Units need the copy because the
 // container's own file is gone when the container ends. A unit that runs the former
 // copy is not affected.
-func Install(from, root string) error {
+func Install(from, root string) error { return OnNode.explain(install(from, root)) }
+
+func install(from, root string) error {
 	to := Program(root)
 	program, err := os.Open(from)
 	if err != nil {

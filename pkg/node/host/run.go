@@ -48,6 +48,7 @@ func run(ctx context.Context, l Layout, request verb.Request, failed v1alpha1.Re
 	log := NewLog(logTo)
 	result := &verb.Result{Verb: request.Verb, Key: request.Key, StartedAt: time.Now().UTC()}
 	output, workErr := protect(ctx, l, work, request.Args, log)
+	workErr = l.explain(workErr)
 	result.FinishedAt = time.Now().UTC()
 	result.LogTail = log.Tail()
 	if err := conclude(result, l, output, workErr, failed); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -17,9 +18,19 @@ import (
 // kubeletProgram is the kubelet in an image.
 const kubeletProgram = "usr/bin/kubelet"
 
-// noLock is a lock file in a folder that does not exist: the kubelet ends there, once it has validated its flags and its
-// configuration and before it connects to anything (kubelet 1.34, cmd/kubelet/app/server.go, run).
-const noLock = "/nonexistent/lock"
+// nowhere is a folder that does not exist.
+const nowhere = "/nonexistent"
+
+// ending are flags with which the kubelet ends as it takes its lock file, once it has validated its flags and its
+// configuration and before it writes or connects to anything (kubelet 1.34, cmd/kubelet/app/server.go, run). It would make
+// a certificate if it were not given one, which it does not read so early.
+var ending = []string{
+	"--lock-file=" + nowhere + "/lock", "--root-dir=" + nowhere, "--cert-dir=" + nowhere,
+	"--tls-cert-file=" + nowhere + "/kubelet.crt", "--tls-private-key-file=" + nowhere + "/kubelet.key",
+}
+
+// unknownEnding is what a kubelet says that does not have one of these flags: nothing is learned of its configuration.
+var unknownEnding = regexp.MustCompile(`unknown flag: --(lock-file|root-dir|cert-dir|tls-cert-file|tls-private-key-file)\b`)
 
 // accepted is what the kubelet says then.
 const accepted = "unable to acquire file lock"
@@ -27,7 +38,7 @@ const accepted = "unable to acquire file lock"
 // kubeletRefusals are what it says of a flag, a feature gate or a field that it does not take.
 var kubeletRefusals = regexp.MustCompile(`unknown (shorthand )?flag|failed to parse kubelet flag|invalid argument ".*" for ".*" flag` +
 	`|unrecognized feature gate|cannot set feature gate` +
-	`|invalid configuration|failed to validate kubelet configuration|failed to load kubelet config|failed to merge kubelet configs|strict decoding error`)
+	`|invalid configuration|failed to validate kubelet configuration|failed to load kubelet config|failed to merge kubelet configs|strict decoding error|unable to load client CA file|initialize logging`)
 
 // kubelet lets the kubelet of the image read the node's configuration, as its unit would start it.
 func (r *rehearsing) kubelet(ctx context.Context, start facts.KubeletStart, out *v1alpha1.Rehearsal) {
@@ -56,11 +67,10 @@ func (r *rehearsing) ask(ctx context.Context, version string, start facts.Kubele
 		return "", fmt.Errorf("opening its image: %w", err)
 	}
 	defer func() { _ = image.Close() }()
-	const folder = "/nonexistent"
 	var said bytes.Buffer
 	_, err = host.RunConfined(ctx, host.Confined{
 		Image: image, Program: kubeletProgram, Files: start.Files, Stderr: &said,
-		Args: append(start.Args[:len(start.Args):len(start.Args)], "--lock-file="+noLock, "--root-dir="+folder, "--cert-dir="+folder),
+		Args: slices.Concat(start.Args, ending),
 	})
 	var failed *host.ProgramFailure
 	switch text := said.String(); {
@@ -68,7 +78,7 @@ func (r *rehearsing) ask(ctx context.Context, version string, start facts.Kubele
 		return "", err
 	case strings.Contains(text, accepted):
 		return "", nil
-	case kubeletRefusals.MatchString(text):
+	case kubeletRefusals.MatchString(text) && !unknownEnding.MatchString(text):
 		return refusalLine(text), nil
 	case err == nil:
 		return "", errors.New("it ended without the error that shows that it has read its configuration")

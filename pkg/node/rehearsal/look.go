@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
@@ -57,41 +55,8 @@ func look(l host.Layout) Seen {
 		seen.Extensions = append(seen.Extensions, strings.TrimPrefix(filepath.Base(path), "extension-release."))
 	}
 	slices.Sort(seen.Extensions)
-	seen.ReadOnly = readOnly(l)
+	seen.ReadOnly = l.ReadOnlyExtensions()
 	return seen
-}
-
-// readOnly returns the extensions below host.Root. systemd-sysext mounts each at /run/systemd/sysext/extensions/NAME, and
-// names those places as lower folders of the overlay (sysext.c, merge_hierarchy).
-func readOnly(l host.Layout) (names []string) {
-	file, err := os.Open(l.At("/proc/self/mountinfo"))
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = file.Close() }()
-	mounts, err := mountinfo.GetMountsFromReader(file, nil)
-	if err != nil {
-		return nil
-	}
-	var top *mountinfo.Info // the last one is the one that is seen
-	for _, m := range mounts {
-		if host.Root == m.Mountpoint || strings.HasPrefix(host.Root, strings.TrimSuffix(m.Mountpoint, "/")+"/") {
-			top = m
-		}
-	}
-	if top == nil || top.Source != "sysext" || strings.Contains(top.VFSOptions, "upperdir=") {
-		return nil
-	}
-	_, lower, _ := strings.Cut(top.VFSOptions, "lowerdir=")
-	lower, _, _ = strings.Cut(lower, ",")
-	for layer := range strings.SplitSeq(lower, ":") {
-		if name, found := strings.CutPrefix(layer, "/run/systemd/sysext/extensions/"); found {
-			name, _, _ = strings.Cut(name, "/")
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // programDirs are where systemd looks for a program without a path (systemd.exec(5), ExecSearchPath=).

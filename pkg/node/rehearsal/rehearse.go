@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // recordFile has the last rehearsals of this boot.
@@ -77,16 +78,16 @@ type rehearsing struct {
 // all rehearses the boot with each version. What runs now is tried first, as all others are compared with it.
 func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1.Rehearsal) {
 	today, untried := r.merge(ctx, r.running)
-	start, startProblem := facts.ReadKubeletStart(ctx, r.layout)
-	for _, version := range versions {
-		out := v1alpha1.Rehearsal{Version: version}
+	for _, to := range versions {
+		out := v1alpha1.Rehearsal{Version: to}
+		start, startProblem := facts.ReadKubeletStart(ctx, r.layout, !sameLine(to, r.running))
 		next, err := today, untried
-		if err == nil && version != r.running {
-			next, err = r.merge(ctx, version)
+		if err == nil && to != r.running {
+			next, err = r.merge(ctx, to)
 		}
 		if err == nil {
 			out = Judge(Boots{
-				Version: version, Running: r.running, Today: today, Next: next,
+				Version: to, Running: r.running, Today: today, Next: next,
 				Extensions: mergedNow(r.layout), KubeletProgram: start.Program,
 			})
 		} else {
@@ -101,11 +102,17 @@ func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1
 		}
 		out.LeftOut = append(out.LeftOut, confexts(r.layout)...)
 		for _, problem := range out.Problems {
-			r.log.Printf("rehearsal of a boot with %s: %s (%s)", version, problem.Message, problem.Cause)
+			r.log.Printf("rehearsal of a boot with %s: %s (%s)", to, problem.Message, problem.Cause)
 		}
 		all = append(all, out)
 	}
 	return all
+}
+
+func sameLine(a, b string) bool {
+	one, err := version.Parse(a)
+	other, err2 := version.Parse(b)
+	return err == nil && err2 == nil && one.SameLine(other)
 }
 
 // MergeCommand is the hidden command of this program that runs Merge.

@@ -1,0 +1,28 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+)
+
+// Rehearsal holds a node that would not come back as it should from the boot that the upgrade brings, as its agent has
+// tried. facts may be nil, and version is the one that the boot merges. What has not been tried, or could not be, holds
+// nothing. The agent calls it again with what it knows itself.
+func Rehearsal(spec v1alpha1.ClusterUpgradeSpec, facts *v1alpha1.NodeFacts, version string) clusterstate.Hold {
+	rehearsal := facts.Rehearsed(version)
+	if rehearsal == nil || len(rehearsal.Problems) == 0 || spec.Ignores(v1alpha1.CheckRehearsal) {
+		return clusterstate.Hold{}
+	}
+	return clusterstate.Hold{Reason: v1alpha1.ReasonRehearsalFailed, Message: RehearsalProblem(*rehearsal, 0), Stays: true}
+}
+
+// RehearsalProblem returns what people are told of a problem that a rehearsal found.
+func RehearsalProblem(r v1alpha1.Rehearsal, i int) string {
+	problem := r.Problems[i]
+	if problem.Cause == v1alpha1.CauseNode {
+		return fmt.Sprintf("tried before any boot, whichever version it brings: %s", problem.Message)
+	}
+	return fmt.Sprintf("tried before the boot with %s: %s", r.Version, problem.Message)
+}

@@ -22,7 +22,7 @@ func Rehearsal(spec v1alpha1.ClusterUpgradeSpec, facts *v1alpha1.NodeFacts, vers
 func RehearsalProblem(r v1alpha1.Rehearsal, i int) string {
 	problem := r.Problems[i]
 	if problem.Cause == v1alpha1.CauseNode {
-		return fmt.Sprintf("tried before any boot, whichever version it brings: %s", problem.Message)
+		return fmt.Sprintf("the next boot was tried on the node, and fails with any version: %s", problem.Message)
 	}
-	return fmt.Sprintf("tried before the boot with %s: %s", r.Version, problem.Message)
+	return fmt.Sprintf("the boot with %s was tried on the node, and fails: %s", r.Version, problem.Message)
 }

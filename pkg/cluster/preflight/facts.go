@@ -178,7 +178,7 @@ func (c *checker) checkRehearsal(n *node) {
 		return
 	}
 	for i := range rehearsal.Problems {
-		c.onNode(n, v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Message: fmt.Sprintf("The next boot of %s, %s.", n.name, rules.RehearsalProblem(*rehearsal, i))})
+		c.onNode(n, v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Message: fmt.Sprintf("%s: %s.", n.name, rules.RehearsalProblem(*rehearsal, i))})
 	}
 	for _, part := range rehearsal.Untried {
 		c.add(v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Level: v1alpha1.LevelWarn, Object: n.object(),

@@ -117,7 +117,7 @@ chmod 755 "$DIR/confined/usr/bin/script"
 echo text >"$DIR/confined/usr/bin/text"
 mksquashfs "$DIR/confined" "$UPPER/confined.raw" -quiet -no-progress -all-root
 cd "$DIR/tree"
-printf '#!/bin/sh\n[ $# = 0 ] && exec sleep infinity\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
+printf '#!/bin/sh\n[ $# = 0 ] && exec sleep infinity\ncase "$*" in *--refused*) echo unknown flag: --refused >&2; exit 1;; *--lock-file*) echo unable to acquire file lock >&2; exit 1;; esac\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
 mkdir -p usr/lib/systemd/system
 printf '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\nRestartSec=10\n' >usr/lib/systemd/system/kubelet.service
 printf '#!/bin/sh\nif [ "$1" = version ]; then echo v1.34.4; exit; fi\nif [ "$1" = config ]; then echo registry.k8s.io/pause:3.10; exit; fi\n[ -e /run/hang ] && exec sleep 600\necho "kubelet from PATH: $(command -v kubelet)"\necho "kubeadm $*"\n' >usr/bin/kubeadm
@@ -125,6 +125,8 @@ echo v1.34.4 >usr/local/share/kubernetes-version
 printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\n' >usr/lib/extension-release.d/extension-release.kubernetes
 chmod 755 usr/bin/*
 mksquashfs . "$UPPER/opt/extensions/kubernetes/kubectl-upgrade/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
+echo v1.34.3 >usr/local/share/kubernetes-version
+mksquashfs . "$UPPER/former.raw" -quiet -no-progress -all-root
 echo v1.34.5 >usr/local/share/kubernetes-version
 mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root
 echo v1.34.6 >usr/local/share/kubernetes-version

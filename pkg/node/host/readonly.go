@@ -54,6 +54,6 @@ func (l Layout) explain(err error) error {
 	if len(names) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: the extension %s has files in /opt, so systemd-sysext makes all of /opt read-only; remove the extension from /etc/extensions, or its files in /opt",
-		err, strings.Join(names, " and "))
+	return fmt.Errorf("%w: systemd-sysext makes all of /opt read-only for an extension with files there (%s); remove it from /etc/extensions, or its files in /opt",
+		err, strings.Join(names, ", "))
 }

@@ -111,8 +111,8 @@ func (j *judge) extensions() {
 // folder looks whether the agent and the guard could still write their files.
 func (j *judge) folder() {
 	if len(j.Next.ReadOnly) > 0 {
-		j.add(v1alpha1.FolderReadOnly, len(j.Today.ReadOnly) > 0, "%s would be read-only: the extension %s has files in /opt",
-			host.Root, strings.Join(j.Next.ReadOnly, " and "))
+		j.add(v1alpha1.FolderReadOnly, len(j.Today.ReadOnly) > 0, "%s would be read-only, as systemd-sysext makes all of /opt for an extension with files there (%s)",
+			host.Root, strings.Join(j.Next.ReadOnly, ", "))
 	}
 }
 

@@ -56,7 +56,7 @@ func TestJudge(t *testing.T) {
 		"another extension is lost": {next: func(s *Seen) { s.Extensions = []string{"kubernetes"} },
 			want: "ExtensionNotMerged Version: the extension containerd is merged now, and would not be after the boot"},
 		"an extension with files in /opt": {today: func(s *Seen) { s.ReadOnly = []string{"kata"} }, next: func(s *Seen) { s.ReadOnly = []string{"kata"} },
-			want: "FolderReadOnly Node: /opt/kubectl-upgrade would be read-only: the extension kata has files in /opt"},
+			want: "FolderReadOnly Node: /opt/kubectl-upgrade would be read-only, as systemd-sysext makes all of /opt for an extension with files there (kata)"},
 		"a kubelet elsewhere": {today: elsewhere, next: elsewhere,
 			want: "KubeletElsewhere Node: /etc/systemd/system/kubelet.service starts /opt/bin/kubelet, which no image of Kubernetes brings: the node would not run v1.34.4"},
 		"a kubelet elsewhere, and a reboot": {today: elsewhere, next: elsewhere, boots: func(b *Boots) { b.Version, b.Next = b.Running, b.Today }},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
@@ -19,15 +20,24 @@ import (
 // recordFile has the last rehearsals of this boot.
 const recordFile = "/run/kubectl-upgrade/rehearsal.json"
 
-// record is what was rehearsed last, and from what.
+// record is what was rehearsed last, from what, and when.
 type record struct {
 	Inputs     string               `json:"inputs"`
+	At         time.Time            `json:"at"`
 	Rehearsals []v1alpha1.Rehearsal `json:"rehearsals"`
 }
 
-// Rehearse returns what came of the trials of the node's next boot: with each image on the disk, and as a plain reboot. It
-// tries again only what may come out otherwise: if nothing of what it reads has changed, and nothing was left untried, it
-// returns the last results. A node that is not managed has no images of ours, and nothing is tried on one whose guard
+// againAfter is when what could not be tried is tried again, although nothing has changed.
+const againAfter = 30 * time.Minute
+
+// current reports whether the record has what would come of another rehearsal.
+func (r record) current(inputs string, now time.Time) bool {
+	untried := slices.ContainsFunc(r.Rehearsals, func(r v1alpha1.Rehearsal) bool { return len(r.Untried) > 0 })
+	return r.Inputs == inputs && (!untried || now.Sub(r.At).Abs() < againAfter)
+}
+
+// Rehearse returns what came of the trials of the node's next boot: with each image on the disk, and as a plain reboot. If
+// nothing of what it reads has changed, it returns the last results. A node that is not managed has no images of ours, and nothing is tried on one whose guard
 // watches: what would be learned comes too late.
 func Rehearse(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.Log) []v1alpha1.Rehearsal {
 	if _, err := os.Stat(l.At(host.KeptDir)); err != nil || found.Unsupported != nil || found.Guarded || found.Merged == "" {
@@ -38,16 +48,13 @@ func Rehearse(ctx context.Context, l host.Layout, found verb.HostFacts, log *hos
 		versions = append([]string{found.Active}, versions...)
 	}
 	inputs := fingerprint(l, versions)
-	if last, err := readRecord(l); err == nil && last.Inputs == inputs {
+	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) {
 		return last.Rehearsals
 	}
 	r := rehearsing{layout: l, running: found.Merged, log: log}
 	rehearsals := r.all(ctx, versions)
-	untried := slices.ContainsFunc(rehearsals, func(r v1alpha1.Rehearsal) bool { return len(r.Untried) > 0 })
-	if !untried {
-		if err := writeRecord(l, record{Inputs: inputs, Rehearsals: rehearsals}); err != nil {
-			log.Printf("keeping what was rehearsed: %v", err)
-		}
+	if err := writeRecord(l, record{Inputs: inputs, At: time.Now(), Rehearsals: rehearsals}); err != nil {
+		log.Printf("keeping what was rehearsed: %v", err)
 	}
 	return rehearsals
 }

@@ -61,6 +61,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		if s.has("republish") {
 			return
 		}
+	case v1alpha1.ReasonRehearsalFailed:
+		if s.has("odd extension") {
+			return
+		}
 	case v1alpha1.ReasonSkew, v1alpha1.ReasonControlPlaneFirst:
 		if s.has("leave pool") || s.has("abandon") || s.has("recreate upgrade") { // a control plane; an upgrade that is older by now
 			return

@@ -40,6 +40,9 @@ func (n *node) facts() verb.HostFacts {
 		f.Installed = append(f.Installed, version)
 	}
 	slices.Sort(f.Installed)
+	if n.odd && !n.packages {
+		f.Node.Rehearsals = n.oddRehearsals()
+	}
 	f.Node.OwnAPIServer = n.controlPlane && n.w.script.ClusterAPIDecides
 	if n.controlPlane {
 		f.StaticPods = map[string]string{}

@@ -96,7 +96,7 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 	switch r.Verb {
 	case verb.Facts:
 		result.Output, _ = json.Marshal(n.facts())
-		n.factsAt = n.w.now()
+		n.factsAt, n.oddSeen = n.w.now(), n.odd && !n.packages
 		n.askUpdateEngine()
 	case verb.Etcd:
 		result.Output, _ = json.Marshal(verb.EtcdOutput{Etcd: n.etcd()})

@@ -3,6 +3,8 @@ package sim
 import (
 	"maps"
 	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // injectHost injects a fault into what is on a node's disk, or into its operating system.
@@ -17,8 +19,28 @@ func (w *world) injectHost(n *node, f fault) {
 	case "joined later":
 		n.joinedLater, n.kubeadms = true, 0
 		w.until(f, func() { n.joinedLater, n.kubeadms = false, 0 })
+	case "odd extension":
+		n.odd = true
+		w.until(f, func() { n.odd = false })
 	case "os update":
 		n.ask(&n.updateEngine)
+	}
+}
+
+// oddRehearsals are what rehearsals find while the node has the odd extension. Its boots are as usual: nodes that die are
+// other faults'.
+func (n *node) oddRehearsals() (all []v1alpha1.Rehearsal) {
+	problem := v1alpha1.Problem{Reason: v1alpha1.NothingMerges, Message: "an odd extension"}
+	for version := range n.installed {
+		all = append(all, v1alpha1.Rehearsal{Version: version, Problems: []v1alpha1.RehearsalProblem{{Problem: problem, Cause: v1alpha1.CauseNode}}})
+	}
+	return all
+}
+
+// checkRehearsed checks that a node whose agent knows that no boot would bring it back does not begin.
+func (w *world) checkRehearsed(a *agentProgram) {
+	if n := a.node; n.oddSeen && n.factsAt.Before(a.ranAt) {
+		w.broken("rehearsal", "%s takes a slot, and the rehearsal of its next boot failed", n.name)
 	}
 }
 
@@ -46,7 +68,7 @@ func (n *node) vanish(which int) {
 
 // restoreImages puts back, as a person does, the image that the next boot needs.
 func (w *world) restoreImages(n *node) {
-	n.joinedLater = false
+	n.joinedLater, n.odd = false, false
 	w.setClock(n)
 	if n.removed || n.packages || n.installed[n.active] != "" {
 		return

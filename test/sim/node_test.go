@@ -104,6 +104,8 @@ type node struct {
 	kubeadms    int       // how often kubeadm has completed since a fault explained another run
 	vanishedAt  time.Time // an image was deleted
 	factsAt     time.Time // the agent learned the facts last
+	odd         bool      // it has an extension with which no boot would bring it back
+	oddSeen     bool      // the agent's last facts say so
 }
 
 // bootID returns the kernel's, and bootName that of this boot or soft reboot.

@@ -34,6 +34,10 @@ func anyPeople(s *script) {
 	if r.IntN(12) == 0 {
 		s.Faults = append(s.Faults, fault{At: early(r.Float64(), s.Lasts), Kind: "joined later", Who: s.nodes()[0], For: s.Lasts})
 	}
+	if r.IntN(6) == 0 {
+		who := s.nodes()[r.IntN(len(s.nodes()))]
+		s.Faults = append(s.Faults, fault{At: early(r.Float64(), s.Lasts), Kind: "odd extension", Who: who, For: time.Duration(60+r.IntN(1800)) * time.Second})
+	}
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 }
 

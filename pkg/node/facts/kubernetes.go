@@ -238,25 +238,24 @@ const advertised = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpo
 
 // ownAPIServer finds out whether the kubelet talks to the kube-apiserver of its own node.
 func (g *gatherer) ownAPIServer() {
-	var manifest struct {
-		Metadata struct{ Annotations map[string]string }
-	}
 	var config struct {
-		Clusters []struct{ Cluster struct{ Server string } }
+		Clusters []struct {
+			Cluster struct {
+				Server string
+				Proxy  string `json:"proxy-url"`
+			}
+		}
 	}
-	pod, kubeconfig := g.readIfThere(filepath.Join(host.ManifestsDir, "kube-apiserver.yaml")), g.readIfThere(kubernetesDir+"/kubelet.conf")
-	if yaml.Unmarshal(pod, &manifest) != nil || yaml.Unmarshal(kubeconfig, &config) != nil || len(config.Clusters) != 1 {
+	pod, err := g.own.StaticPod("kube-apiserver")
+	if err != nil || pod == nil || yaml.Unmarshal(g.readIfThere(host.KubeletAccess), &config) != nil || len(config.Clusters) != 1 {
 		return
 	}
-	server, err := url.Parse(config.Clusters[0].Cluster.Server)
-	own := manifest.Metadata.Annotations[advertised]
-	if err != nil || own == "" {
+	cluster, own := config.Clusters[0].Cluster, pod.pod.Annotations[advertised]
+	server, err := url.Parse(cluster.Server)
+	if err != nil || own == "" || cluster.Proxy != "" { // where the proxy leads is not known
 		return
 	}
 	g.facts.OwnAPIServer = server.Host == own || net.ParseIP(server.Hostname()).IsLoopback()
 }
 
-func (g *gatherer) isControlPlane() bool {
-	_, err := os.Stat(g.At(host.ManifestsDir, "kube-apiserver.yaml"))
-	return err == nil
-}
+func (g *gatherer) isControlPlane() bool { return g.own.HasManifest("kube-apiserver") }

@@ -42,8 +42,8 @@ func newChecker(l host.Layout, activation host.Guard) *checker {
 
 // check finds out what is wrong with the node, and reports whether the API server answered.
 func (c *checker) check(ctx context.Context) (h Health, answered bool) {
-	processes := facts.Processes(c.Layout)
-	h = Health{Kubelet: facts.KubeletProblem(ctx, c.Layout, processes), StaticPods: c.checkStaticPods(processes)}
+	kubelet := facts.FindKubelet(ctx, c.Layout)
+	h = Health{Kubelet: kubelet.Problem(ctx), StaticPods: c.checkStaticPods(kubelet)}
 	config, err := clientcmd.BuildConfigFromFlags("", c.At(host.KubeletAccess))
 	if err != nil {
 		return h, false // a node that cannot ask the API server
@@ -51,21 +51,22 @@ func (c *checker) check(ctx context.Context) (h Health, answered bool) {
 	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, config.Host)
 	h.API, answered = c.checkNode(ctx, config)
 	ready := answered && h.API == ""
-	if _, err := os.Stat(c.At(host.ManifestsDir, "kube-apiserver.yaml")); ready && err != nil {
+	if ready && !kubelet.HasManifest("kube-apiserver") {
 		h.Network = "" // the API server is on another node, and shows this one as Ready
 	}
 	return h, answered
 }
 
-// checkStaticPods looks for the processes of the components that have a manifest. Their
-// own health is not asked: it depends on other nodes.
-func (c *checker) checkStaticPods(processes []facts.Process) string {
+// checkStaticPods looks for the processes of the components that the kubelet runs from a
+// manifest. Their own health is not asked: it depends on other nodes. No version is to blame
+// for a manifest that cannot be understood.
+func (c *checker) checkStaticPods(kubelet *facts.Kubelet) string {
 	var missing []string
 	for _, component := range append(slices.Clone(host.ControlPlaneComponents), "etcd") {
-		if slices.ContainsFunc(processes, func(p facts.Process) bool { return p.Name == component }) {
+		if kubelet.RunsStaticPod(component) {
 			c.ran[component] = true
 		}
-		if _, err := os.Stat(c.At(host.ManifestsDir, component+".yaml")); err == nil && !c.ran[component] {
+		if pod, err := kubelet.StaticPod(component); err == nil && pod != nil && !c.ran[component] {
 			missing = append(missing, component)
 		}
 	}

@@ -143,7 +143,7 @@ func diskScenes() []scene {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
 		}, want: lacks},
 		{check: "disk-room", name: "etcd grows by itself", alter: func(f *preflight.Facts) {
-			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}}
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}, {Path: "/data/db/member", FreeBytes: mib}}
 		}},
 		{check: "disk-room", name: "a folder that is not there yet stands for its parent", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/etc/kubernetes", FreeBytes: mib}}

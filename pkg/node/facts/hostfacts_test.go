@@ -12,14 +12,17 @@ import (
 
 func TestDisks(t *testing.T) {
 	const image, member = host.ImagesDir + "/x.raw", host.EtcdDataDir + "/member/x"
+	const etcd = "{kind: Pod, spec: {containers: [{name: etcd, command: [etcd, --data-dir, /data], volumeMounts: [{name: d, mountPath: /data}]}], volumes: [{name: d, hostPath: {path: /srv/db}}]}}"
 	tests := map[string]struct {
 		files      tree
 		containerd service
 		want       []string
 	}{
-		"all":            {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, service{}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir, host.SnapshotsDir}},
-		"containerd's":   {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
-		"a table's root": {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"all":                   {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, service{}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir + "/member", host.SnapshotsDir}},
+		"etcd's data elsewhere": {tree{"/srv/db/member/x": "x", member: "x", "/etc/kubernetes/manifests/etcd.yaml": etcd}, service{}, []string{"/etc/kubernetes", "/srv/db/member", host.SnapshotsDir}},
+		"etcd's data by a link": {tree{"/srv/disk/member/x": "x", "/srv/db": "-> disk", "/etc/kubernetes/manifests/etcd.yaml": etcd}, service{}, []string{"/etc/kubernetes", "/srv/db/member", host.SnapshotsDir}},
+		"containerd's":          {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"a table's root":        {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
 		"config by flag": {tree{"/usr/share/c.toml": "root = '/data/c'\n", "/data/c/x": "x"},
 			service{command: []string{"/usr/bin/containerd", "--config", "${CONTAINERD_CONFIG}"}, environment: []string{"CONTAINERD_CONFIG=/usr/share/c.toml"}},
 			[]string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},

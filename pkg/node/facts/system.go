@@ -90,11 +90,11 @@ func isBelow(path, dir string) bool {
 }
 
 // disks collects the free space of the folders that an upgrade writes to: images, kubeadm's
-// manifests and backups, container images, etcd's data, and its snapshots. It omits those
-// that do not exist, except the last, which the first snapshot creates.
+// manifests and backups, container images, and etcd's snapshots; and of etcd's data. It omits
+// those that do not exist, except the snapshots', which the first snapshot creates.
 func (g *gatherer) disks() {
 	for _, dir := range []string{
-		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.SnapshotsDir,
+		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), g.etcdData(), host.SnapshotsDir,
 	} {
 		there := dir
 		free, err := g.FreeBytes(there)
@@ -111,6 +111,16 @@ func (g *gatherer) disks() {
 		}
 		g.facts.Disks = append(g.facts.Disks, v1alpha1.DiskFacts{Path: dir, FreeBytes: free, Device: g.device(there)})
 	}
+}
+
+// etcdData returns the folder of etcd's data on this node, as its manifest says: the folder
+// member in --data-dir, by whose name checks tell it from the folder of container images.
+func (g *gatherer) etcdData() string {
+	dir := host.EtcdDataDir
+	if pod, err := g.own.StaticPod("etcd"); err == nil && pod != nil && pod.Flag("data-dir") != "" {
+		dir = pod.OnNode(pod.Flag("data-dir"))
+	}
+	return filepath.Join(dir, "member")
 }
 
 // device returns the device of a folder's file system; empty if it is not known.

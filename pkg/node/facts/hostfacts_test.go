@@ -27,6 +27,11 @@ func TestDisks(t *testing.T) {
 			service{command: []string{"/usr/bin/containerd", "--config", "${CONTAINERD_CONFIG}"}, environment: []string{"CONTAINERD_CONFIG=/usr/share/c.toml"}},
 			[]string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
 		"root by a flag":  {tree{"/data/c/x": "x"}, service{command: []string{"/usr/bin/containerd", "--root=/data/c"}}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"quoted keys":     {tree{"/etc/containerd/config.toml": "'version' = 3\n\"root\" = '/data/c'\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"a text of lines": {tree{"/etc/containerd/config.toml": "version = 3\ntemp = \"\"\"\nroot = '/data/x'\n\"\"\"\n", "/data/x/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"imported": {tree{"/etc/containerd/config.toml": "version = 3\nroot = '/data/a'\nimports = ['/etc/containerd/conf.d/*.toml', 'more.toml', '/gone/*.toml']\n", "/data/a/x": "x", "/data/b/x": "x", "/data/c/x": "x",
+			"/etc/containerd/conf.d/1.toml": "root = '/data/b'\nimports = ['/etc/containerd/config.toml']\n", "/etc/containerd/more.toml": "root = '/data/c'\n", "/etc/containerd/conf.d/2.toml": "[grpc]\n"},
+			service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
 		"no snapshot yet": {tree{}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
 	}
 	for name, test := range tests {
@@ -41,6 +46,17 @@ func TestDisks(t *testing.T) {
 			}
 			wantProblem(t, facts, "")
 		})
+	}
+}
+
+// TestContainerdIsBroken checks that a configuration that cannot be understood is named, and what
+// else is known counts.
+func TestContainerdIsBroken(t *testing.T) {
+	files := tree{"/etc/containerd/config.toml": "root = '/data/a'\nimports = ['b.toml']\n", "/etc/containerd/b.toml": "root = /data/b\n", "/data/a/x": "x"}
+	facts := gather(t, files)
+	wantProblem(t, facts, "decoding /etc/containerd/b.toml: ")
+	if facts.Disks[1].Path != "/data/a" {
+		t.Errorf("%+v", facts.Disks)
 	}
 }
 

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -131,35 +130,6 @@ func (g *gatherer) device(dir string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
-}
-
-// containerdRoot returns the folder in which containerd keeps images, according to its
-// unit's command line, or to its configuration.
-func (g *gatherer) containerdRoot() string {
-	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
-	flags := g.flagsOf(g.service("containerd.service"), "")
-	if root := flags.value("root"); root != "" {
-		return root
-	}
-	config := cmp.Or(flags.value("config", "c"), usualConfig)
-	return cmp.Or(tomlRoot(string(g.readIfThere(config))), usual)
-}
-
-// tomlRoot returns the value of the key root before the first table.
-func tomlRoot(config string) string {
-	for line := range strings.Lines(config) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			return ""
-		}
-		key, value, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(key) != "root" {
-			continue
-		}
-		value, _, _ = strings.Cut(value, "#")
-		return strings.Trim(strings.TrimSpace(value), `"'`)
-	}
-	return ""
 }
 
 const cgroupDir = "/sys/fs/cgroup"

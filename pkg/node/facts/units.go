@@ -193,14 +193,9 @@ func (g *gatherer) environment(s service, emptied string) map[string]string {
 		env[name] = value
 	}
 	for _, pattern := range s.files {
-		paths, _ := filepath.Glob(g.At(pattern))
-		for _, path := range paths {
-			below, err := filepath.Rel(g.Dir, path)
-			if err != nil {
-				continue
-			}
-			values := environmentFile(string(g.readIfThere("/" + below)))
-			if "/"+below == emptied {
+		for _, path := range g.matching("/", pattern) {
+			values := environmentFile(string(g.readIfThere(path)))
+			if path == emptied {
 				for name := range values {
 					values[name] = ""
 				}

@@ -44,6 +44,10 @@ func certificateScenes() []scene {
 			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 			ends("cp-1", -day)(f)
 		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "a kubelet's own, by --cert-dir", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet-pki/kubelet-client-current.pem"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Block certificate-ended Node/cp-1"}},
 		{check: "certificate-ended", name: "a copy of an old one", alter: func(f *preflight.Facts) {
 			for _, name := range []string{"cp-1", "cp-2"} {
 				facts(f, name).Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"

@@ -50,6 +50,17 @@ func (g *gatherer) findKubelet(unit service) *Kubelet {
 // Runs reports whether the kubelet runs.
 func (k *Kubelet) Runs() bool { return k.process != nil }
 
+// rotatedCertificate returns where the kubelet keeps its client certificate if it rotates it
+// (pkg/kubelet/certificate, kubelet 1.34), and where it looks before it uses the one in its
+// kubeconfig. It is empty if the kubelet does not rotate it.
+func (k *Kubelet) rotatedCertificate() string {
+	rotates := k.config.Values.RotateCertificates
+	if flag := k.flags["rotate-certificates"]; flag != nil && k.flags.value("rotate-certificates") == "false" || flag == nil && (rotates == nil || !*rotates) {
+		return ""
+	}
+	return filepath.Join(cmp.Or(k.flags.value("cert-dir"), "/var/lib/kubelet/pki"), "kubelet-client-current.pem")
+}
+
 // startFlags returns the flags with which the kubelet will be started the next time, and those
 // of them that are not, or not only, in the file that kubeadm writes. The unit says so, and the
 // running kubelet does only if a script or another program starts it: kubeadm may have changed

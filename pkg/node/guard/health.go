@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -48,7 +49,7 @@ func (c *checker) check(ctx context.Context) (h Health, answered bool) {
 	if err != nil {
 		return h, false // a node that cannot ask the API server
 	}
-	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, config.Host)
+	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, firstHop(config))
 	h.API, answered = c.checkNode(ctx, config)
 	ready := answered && h.API == ""
 	if ready && !kubelet.HasManifest("kube-apiserver") {
@@ -149,6 +150,19 @@ func nodeName(config *rest.Config) (string, error) {
 		}
 	}
 	return "", errors.New("the kubelet's client certificate names no node")
+}
+
+// firstHop returns where a connection to the API server leads: to the proxy that the
+// kubelet's kubeconfig names (proxy-url), or to the API server itself.
+func firstHop(config *rest.Config) string {
+	server, err := url.Parse(config.Host)
+	if err != nil || config.Proxy == nil {
+		return config.Host
+	}
+	if proxy, err := config.Proxy(&http.Request{URL: server}); err == nil && proxy != nil {
+		return proxy.String()
+	}
+	return config.Host
 }
 
 // checkNetwork returns a sentence if the node has lost its default route, or has no route

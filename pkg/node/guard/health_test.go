@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
@@ -78,6 +79,24 @@ func TestCheckNetwork(t *testing.T) {
 		got := checkNetwork(t.Context(), test.l, test.had, test.server)
 		if got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestFirstHop checks that a route to the proxy of the kubelet's kubeconfig counts, where there is one.
+func TestFirstHop(t *testing.T) {
+	conf := func(more string) string {
+		return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'" + more + "}}]\n" +
+			"users: [{name: u}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n"
+	}
+	for more, want := range map[string]string{"": "https://10.0.0.1:6443", ", proxy-url: 'http://10.9.9.9:3128'": "http://10.9.9.9:3128"} {
+		l := layout(t, map[string]string{host.KubeletAccess: conf(more)})
+		config, err := clientcmd.BuildConfigFromFlags("", l.At(host.KubeletAccess))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := firstHop(config); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
 		}
 	}
 }

@@ -36,15 +36,20 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 	found.Armed = sysupdate.Armed(l)
 	g := newGatherer(l, func(name string) (service, error) { return askSystemd(ctx, name) })
 	found.Node = g.forChecks(time.Now())
-	found.StaticPods = g.tags
-	_, found.ControlPlane = g.tags["kube-apiserver"]
-	found.EtcdMember = g.own.HasManifest("etcd")
-	if k := g.own; k.Runs() || found.Unsupported == nil { // otherwise another unit may run it
-		found.KubeletProblem = k.Problem(ctx)
-	}
+	g.ofOwnKubelet(ctx, &found)
 	found.Node.DefinitionsProblem = found.ConfProblem
 	found.SoftReboots, found.Node.SoftRebootBlocker = soft.Count, soft.Problem
 	return found, nil
+}
+
+// ofOwnKubelet adds what the node's kubelet runs, and what is wrong with it. A component counts
+// also if its manifest cannot be understood: a control plane does not become a worker by that.
+func (g *gatherer) ofOwnKubelet(ctx context.Context, found *verb.HostFacts) {
+	found.StaticPods = g.tags
+	found.ControlPlane, found.EtcdMember = g.own.HasManifest("kube-apiserver"), g.own.HasManifest("etcd")
+	if g.own.Runs() || found.Unsupported == nil { // otherwise another unit may run it
+		found.KubeletProblem = g.own.Problem(ctx)
+	}
 }
 
 // forChecks collects the facts that preflight checks need, except Installed and Etcd, which the

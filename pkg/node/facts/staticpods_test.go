@@ -5,7 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 func TestStaticPods(t *testing.T) {
@@ -50,6 +52,24 @@ func TestStaticPods(t *testing.T) {
 			}
 			wantProblem(t, facts, test.problem)
 		})
+	}
+}
+
+// TestOddManifest checks that a control plane stays one whatever stands in its manifests, and that
+// only a node with an image has to have a kubelet.
+func TestOddManifest(t *testing.T) {
+	for _, text := range []string{manifest("kube-apiserver", "x:v1.34.3"), "a: [\n", "kind: Pod\n"} {
+		g := newGatherer(with(tree{host.ManifestsDir + "/kube-apiserver.yaml": text, host.ManifestsDir + "/etcd.yaml": text}).on(t), services{}.ask)
+		g.forChecks(now)
+		found := verb.HostFacts{}
+		g.ofOwnKubelet(t.Context(), &found)
+		if _, there := found.StaticPods["kube-apiserver"]; !there || !found.ControlPlane || !found.EtcdMember || found.KubeletProblem != "the kubelet does not run" {
+			t.Errorf("%q: %+v", text, found)
+		}
+		found = verb.HostFacts{Unsupported: &v1alpha1.Problem{}}
+		if g.ofOwnKubelet(t.Context(), &found); found.KubeletProblem != "" {
+			t.Errorf("without an image: %q", found.KubeletProblem)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ require (
 	github.com/kubectl-upgrade/kubectl-upgrade/pkg/api v0.0.0
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/nicholas-fedor/shoutrrr v0.13.2
+	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/prometheus/client_golang v1.24.0
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.0

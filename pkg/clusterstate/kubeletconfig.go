@@ -1,6 +1,7 @@
 package clusterstate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,10 +29,35 @@ type KubeletConfig struct {
 	Fields []string
 	// FailCgroupV1 is the field's value; nil if it is not set.
 	FailCgroupV1 *bool
+	Values       KubeletValues
 }
 
-// ParseKubeletConfig parses a KubeletConfiguration or a part of one. If failCgroupV1 is invalid, it
-// returns the other fields with the error.
+// KubeletValues are the values of the fields that say where the kubelet listens and which files
+// it uses. What is not set is nil or empty; kubelets have their defaults for these.
+type KubeletValues struct {
+	HealthzPort        *int32 `json:"healthzPort"`
+	HealthzBindAddress string `json:"healthzBindAddress"`
+	Port               int32  `json:"port"`
+	Address            string `json:"address"`
+	EnableServer       *bool  `json:"enableServer"`
+	StaticPodPath      string `json:"staticPodPath"`
+	RotateCertificates *bool  `json:"rotateCertificates"`
+}
+
+func (v KubeletValues) with(later KubeletValues) KubeletValues {
+	return KubeletValues{
+		HealthzPort:        cmp.Or(later.HealthzPort, v.HealthzPort),
+		HealthzBindAddress: cmp.Or(later.HealthzBindAddress, v.HealthzBindAddress),
+		Port:               cmp.Or(later.Port, v.Port),
+		Address:            cmp.Or(later.Address, v.Address),
+		EnableServer:       cmp.Or(later.EnableServer, v.EnableServer),
+		StaticPodPath:      cmp.Or(later.StaticPodPath, v.StaticPodPath),
+		RotateCertificates: cmp.Or(later.RotateCertificates, v.RotateCertificates),
+	}
+}
+
+// ParseKubeletConfig parses a KubeletConfiguration or a part of one. If a value is invalid, it
+// returns what is known with the error.
 func ParseKubeletConfig(text []byte) (KubeletConfig, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(text, &values); err != nil {
@@ -57,14 +83,19 @@ func ParseKubeletConfig(text []byte) (KubeletConfig, error) {
 		}
 		c.FailCgroupV1 = &fail
 	}
+	if err := yaml.Unmarshal(text, &c.Values); err != nil {
+		c.Values = KubeletValues{} // a value of another type is decoded as zero
+		return c, fmt.Errorf("decoding it: %w", err)
+	}
 	return c, nil
 }
 
-// With returns c with a later Config merged into it, as the kubelet merges its files.
+// With returns c with a later one merged into it, as the kubelet merges its files.
 func (c KubeletConfig) With(later KubeletConfig) KubeletConfig {
 	c.Fields = slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Fields, later.Fields))))
 	if later.FailCgroupV1 != nil {
 		c.FailCgroupV1 = later.FailCgroupV1
 	}
+	c.Values = c.Values.with(later.Values)
 	return c
 }

@@ -185,11 +185,12 @@ const (
 )
 
 // kubeletsOwn reports whether the path is that of the certificate with which a kubelet
-// authenticates to the API server: in its own folder, or in the kubeconfig itself
-// where it was made without a bootstrap token. kubeadm renews neither
+// authenticates to the API server: in its own folder, in the folder of --cert-dir under the name
+// that the kubelet gives it, or in the kubeconfig itself where it was made without a bootstrap
+// token. kubeadm renews none of them
 // (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/).
 func kubeletsOwn(path string) bool {
-	return strings.HasPrefix(path, "/var/lib/kubelet/") || path == "/etc/kubernetes/kubelet.conf"
+	return strings.HasPrefix(path, "/var/lib/kubelet/") || strings.HasSuffix(path, "/kubelet-client-current.pem") || path == "/etc/kubernetes/kubelet.conf"
 }
 
 // kubeadmFiles are the files with certificates that kubeadm makes, below
@@ -206,7 +207,7 @@ var kubeadmFiles = map[string]bool{
 // foreign reports whether a certificate is neither kubeadm's nor the kubelet's.
 func foreign(path string) bool {
 	name, below := strings.CutPrefix(path, "/etc/kubernetes/")
-	return below && !kubeadmFiles[name]
+	return below && !kubeadmFiles[name] && !kubeletsOwn(path)
 }
 
 const (

@@ -147,15 +147,16 @@ func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
 }
 
 // purposes are the folders above, by the paths that agents may report for them: a
-// parent, where the folder does not exist yet. An upgrade writes nothing to etcd's
-// own folder.
-var purposes = map[string]string{
-	"/opt/extensions": ImagesDir, SnapshotsDir: SnapshotsDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": "",
-}
+// parent, where the folder does not exist yet.
+var purposes = map[string]string{"/opt/extensions": ImagesDir, SnapshotsDir: SnapshotsDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": ""}
 
-// purpose returns which of the folders a path stands for. Any other path is the
-// folder in which containerd is configured to keep its images.
+// purpose returns which of the folders a path stands for. An upgrade writes nothing to the
+// folder member of etcd's data, wherever it is. Any other path is the folder in which
+// containerd is configured to keep its images.
 func purpose(path string) string {
+	if strings.HasSuffix(path, "/member") {
+		return ""
+	}
 	for prefix, dir := range purposes {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return dir

@@ -91,8 +91,8 @@ var factsChecks = []Entry{
 	},
 	{
 		"facts-incomplete", warns,
-		"a node's agent could not determine a fact that a check needs",
-		"Read its agent's log: kubectl -n kubectl-upgrade logs.",
+		"a node's agent could not determine a fact that a check needs, or understand a file",
+		"Mend or move the file that it names, or read its agent's log: kubectl -n kubectl-upgrade logs.",
 	},
 	{
 		v1alpha1.CheckRehearsal, either,

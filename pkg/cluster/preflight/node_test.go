@@ -44,6 +44,10 @@ func certificateScenes() []scene {
 			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 			ends("cp-1", -day)(f)
 		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "a kubelet's own, by --cert-dir", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet-pki/kubelet-client-current.pem"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Block certificate-ended Node/cp-1"}},
 		{check: "certificate-ended", name: "a copy of an old one", alter: func(f *preflight.Facts) {
 			for _, name := range []string{"cp-1", "cp-2"} {
 				facts(f, name).Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
@@ -143,7 +147,7 @@ func diskScenes() []scene {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
 		}, want: lacks},
 		{check: "disk-room", name: "etcd grows by itself", alter: func(f *preflight.Facts) {
-			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}}
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}, {Path: "/data/db/member", FreeBytes: mib}}
 		}},
 		{check: "disk-room", name: "a folder that is not there yet stands for its parent", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/etc/kubernetes", FreeBytes: mib}}

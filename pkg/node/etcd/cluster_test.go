@@ -153,7 +153,7 @@ func (n *node) await() {
 
 func (n *node) dial() *clientv3.Client {
 	n.t.Helper()
-	own, err := findMember(n.l)
+	own, err := findMember(n.t.Context(), n.l)
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -3,19 +3,21 @@ package etcd
 import (
 	"bytes"
 	"crypto/sha256"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
-// FuzzManifest checks that only a member on this node is read, whatever its manifest contains.
+// FuzzManifest checks that only an address at which a member may listen is asked, whatever its
+// manifest contains: no other host's name.
 func FuzzManifest(f *testing.F) {
-	f.Add("spec: {containers: [{name: etcd, command: [etcd, --listen-client-urls=https://127.0.0.1:2379,https://10.0.0.1:2379, --trusted-ca-file=/x/ca.crt]}]}")
-	f.Add("spec: {containers: {name: etcd}}")
-	f.Add("spec: {containers: [{name: etcd, command: [--listen-client-urls=, --trusted-ca-file=]}]}")
+	f.Add("{kind: Pod, spec: {containers: [{name: etcd, command: [etcd, '--listen-client-urls=https://127.0.0.1:2379,https://10.0.0.1:2379', --trusted-ca-file=/x/ca.crt]}]}}")
+	f.Add("{kind: Pod, spec: {containers: {name: etcd}}}")
+	f.Add("{kind: Pod, spec: {containers: [{name: etcd, command: [--listen-client-urls, 'http://example.com:2379,https://[::]:1', --trusted-ca-file=]}]}}")
 	dir := f.TempDir()
 	path := filepath.Join(dir, host.ManifestsDir, "etcd.yaml")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -25,8 +27,12 @@ func FuzzManifest(f *testing.F) {
 		if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		m, err := findMember(host.Layout{Dir: dir})
-		if err == nil && !strings.Contains(m.endpoint, "//127.0.0.1:") && !strings.Contains(m.endpoint, "//[::1]:") {
+		m, err := findMember(t.Context(), host.Layout{Dir: dir})
+		if err != nil {
+			return
+		}
+		address, err := url.Parse(m.endpoint)
+		if err != nil || net.ParseIP(address.Hostname()) == nil {
 			t.Errorf("%q: %q is asked", manifest, m.endpoint)
 		}
 	})

@@ -99,7 +99,7 @@ func TestNoMember(t *testing.T) {
 	if facts := Health(t.Context(), n.l); facts != nil {
 		t.Errorf("%+v", facts)
 	}
-	n.write(host.ManifestsDir+"/etcd.yaml", "spec: {containers: [{name: etcd}]}")
+	n.write(host.ManifestsDir+"/etcd.yaml", "kind: Pod\nspec: {containers: [{name: etcd}]}")
 	if facts := Health(t.Context(), n.l); !strings.Contains(facts.Problem, defaultPKI) {
 		t.Errorf("%+v", facts)
 	}
@@ -107,19 +107,50 @@ func TestNoMember(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	n := &node{t: t, l: host.Layout{Dir: t.TempDir()}}
-	n.write(host.ManifestsDir+"/etcd.yaml", `
-spec:
-  containers:
-  - name: etcd
-    command: [etcd, "--trusted-ca-file=/srv/pki/etcd/ca.crt", "--listen-client-urls=https://10.0.0.1:2379,https://[::1]:12379"]`)
-	found, err := findMember(n.l)
-	if err != nil || found.pki != "/srv/pki/etcd" || found.endpoint != "https://[::1]:12379" {
-		t.Errorf("%+v %v", found, err)
+	n.write("/srv/both/healthcheck-client.crt", "")
+	pod := func(command string) string {
+		return "kind: Pod\nspec:\n  containers: [{name: etcd, command: [etcd, " + command + "], volumeMounts: [{name: pki, mountPath: /pki}]}]\n" +
+			"  volumes: [{name: pki, hostPath: {path: /srv}}]\n"
+	}
+	const own = "--cert-file=/pki/x/server.crt, --key-file=/pki/x/server.key"
+	for name, test := range map[string]struct {
+		command string
+		want    member
+	}{
+		"nothing":            {"", member{defaultEndpoint, defaultPKI + "/ca.crt", defaultPKI + "/healthcheck-client.crt", defaultPKI + "/healthcheck-client.key"}},
+		"another folder":     {"--trusted-ca-file=/a/ca.pem", member{defaultEndpoint, "/a/ca.pem", "/a/healthcheck-client.crt", "/a/healthcheck-client.key"}},
+		"in two words":       {"--trusted-ca-file, /a/ca.pem, --listen-client-urls, 'https://127.0.0.1:1'", member{"https://127.0.0.1:1", "/a/ca.pem", "/a/healthcheck-client.crt", "/a/healthcheck-client.key"}},
+		"a volume":           {"--trusted-ca-file=/pki/both/ca.crt, " + own, member{defaultEndpoint, "/srv/both/ca.crt", "/srv/both/healthcheck-client.crt", "/srv/both/healthcheck-client.key"}},
+		"the server's":       {"--trusted-ca-file=/pki/x/ca.crt, " + own, member{defaultEndpoint, "/srv/x/ca.crt", "/srv/x/server.crt", "/srv/x/server.key"}},
+		"the server's alone": {own, member{defaultEndpoint, defaultPKI + "/ca.crt", "/srv/x/server.crt", "/srv/x/server.key"}},
+	} {
+		n.write(host.ManifestsDir+"/etcd.yaml", pod(test.command))
+		found, err := findMember(t.Context(), n.l)
+		if err != nil || *found != test.want {
+			t.Errorf("%s: %+v %v", name, found, err)
+		}
 	}
 	if err := os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if found, err = findMember(n.l); found != nil || err != nil {
+	if found, err := findMember(t.Context(), n.l); found != nil || err != nil {
 		t.Errorf("%+v %v", found, err)
+	}
+}
+
+func TestClientURL(t *testing.T) {
+	for listen, want := range map[string]string{
+		"": defaultEndpoint,
+		"https://10.0.0.1:2379,https://[::1]:12379":                   "https://[::1]:12379",
+		"https://10.0.0.1:2379,https://10.0.0.2:2379":                 "https://10.0.0.1:2379",
+		"https://10.0.0.1:2379,https://0.0.0.0:2380":                  "https://127.0.0.1:2380",
+		"https://[::]:2380":                                           "https://[::1]:2380",
+		"http://127.0.0.1:2379":                                       "http://127.0.0.1:2379",
+		"unix://127.0.0.1:1,https://example.com:1,https://10.0.0.1:2": "https://10.0.0.1:2",
+		"https://example.com:1":                                       defaultEndpoint,
+	} {
+		if got := clientURL(listen); got != want {
+			t.Errorf("%s: %s, want %s", listen, got, want)
+		}
 	}
 }

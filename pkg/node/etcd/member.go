@@ -1,10 +1,13 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +19,9 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
@@ -29,10 +32,10 @@ var ErrNoMember = errors.New("no member of etcd runs on this node as a static po
 
 // member is the node's own member, according to its manifest.
 type member struct {
-	// endpoint is where it serves clients on the loopback interface.
+	// endpoint is where it serves clients on this node.
 	endpoint string
-	// pki is the folder of etcd's certificates.
-	pki string
+	// ca signed its certificate. cert and key are those of a client.
+	ca, cert, key string
 }
 
 // The defaults of kubeadm 1.34 (phases/etcd/local.go).
@@ -41,51 +44,56 @@ const (
 	defaultPKI      = "/etc/kubernetes/pki/etcd"
 )
 
-// findMember reads the manifest of the node's member. It returns nil if there is none. The
-// certificatesDir and the address family may differ from the defaults.
-func findMember(l host.Layout) (*member, error) {
-	data, err := os.ReadFile(l.At(host.ManifestsDir, "etcd.yaml"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// findMember reads the manifest of the node's member. It returns nil if there is none.
+func findMember(ctx context.Context, l host.Layout) (*member, error) {
+	pod, err := facts.FindKubelet(ctx, l).StaticPod("etcd")
 	if err != nil {
 		return nil, fmt.Errorf("reading etcd's manifest: %w", err)
 	}
-	var pod struct {
-		Spec struct {
-			Containers []struct {
-				Name    string
-				Command []string
-				Args    []string
-			}
-		}
+	if pod == nil {
+		return nil, nil
 	}
-	if err := yaml.Unmarshal(data, &pod); err != nil {
-		return nil, fmt.Errorf("decoding etcd's manifest: %w", err)
+	m := &member{endpoint: clientURL(pod.Flag("listen-client-urls")), ca: defaultPKI + "/ca.crt"}
+	if ca := pod.Flag("trusted-ca-file"); ca != "" {
+		m.ca = pod.OnNode(ca)
 	}
-	found := &member{endpoint: defaultEndpoint, pki: defaultPKI}
-	for _, c := range pod.Spec.Containers {
-		if c.Name == "etcd" {
-			found.read(slices.Concat(c.Command, c.Args))
-		}
+	// kubeadm keeps the certificate for health checks beside the CA. Where there is none, the
+	// member's own is a client's, too: kubeadm makes it for both.
+	pki := filepath.Dir(m.ca)
+	m.cert, m.key = filepath.Join(pki, "healthcheck-client.crt"), filepath.Join(pki, "healthcheck-client.key")
+	cert, key := pod.Flag("cert-file"), pod.Flag("key-file")
+	if _, err := os.Stat(l.At(m.cert)); errors.Is(err, fs.ErrNotExist) && cert != "" && key != "" {
+		m.cert, m.key = pod.OnNode(cert), pod.OnNode(key)
 	}
-	return found, nil
+	return m, nil
 }
 
-func (m *member) read(command []string) {
-	for _, arg := range command {
-		name, value, _ := strings.Cut(arg, "=")
-		switch name {
-		case "--trusted-ca-file":
-			m.pki = filepath.Dir(value)
-		case "--listen-client-urls":
-			for url := range strings.SplitSeq(value, ",") {
-				if strings.Contains(url, "//127.0.0.1:") || strings.Contains(url, "//[::1]:") {
-					m.endpoint = url
-				}
-			}
+// clientURL returns where a member that listens at these addresses is asked: on the loopback
+// interface, if it listens there, else at its first address. A member listens at addresses of
+// its own node only.
+func clientURL(listen string) string {
+	var first string
+	for text := range strings.SplitSeq(listen, ",") {
+		address, err := url.Parse(text)
+		if err != nil || address.Scheme != "https" && address.Scheme != "http" {
+			continue
 		}
+		ip := net.ParseIP(address.Hostname())
+		switch {
+		case ip == nil:
+			continue
+		case ip.IsUnspecified():
+			loopback := "127.0.0.1"
+			if ip.To4() == nil {
+				loopback = "::1"
+			}
+			return address.Scheme + "://" + net.JoinHostPort(loopback, address.Port())
+		case ip.IsLoopback():
+			return text
+		}
+		first = cmp.Or(first, text)
 	}
+	return cmp.Or(first, defaultEndpoint)
 }
 
 // requestTimeout is how long a member may take to answer a small request.
@@ -94,18 +102,16 @@ const requestTimeout = 5 * time.Second
 // config returns the configuration of a client of a member. It has the certificate that
 // kubeadm creates for health checks, which may read everything.
 func (m *member) config(ctx context.Context, l host.Layout, endpoint string) (clientv3.Config, error) {
-	tls, err := transport.TLSInfo{
-		CertFile:      l.At(filepath.Join(m.pki, "healthcheck-client.crt")),
-		KeyFile:       l.At(filepath.Join(m.pki, "healthcheck-client.key")),
-		TrustedCAFile: l.At(filepath.Join(m.pki, "ca.crt")),
-	}.ClientConfig()
-	if err != nil {
-		return clientv3.Config{}, fmt.Errorf("reading the certificates for etcd's health checks in %s: %w", m.pki, err)
+	config := clientv3.Config{Endpoints: []string{endpoint}, Context: ctx, DialTimeout: requestTimeout, Logger: zap.NewNop()}
+	if strings.HasPrefix(endpoint, "http:") {
+		return config, nil
 	}
-	return clientv3.Config{
-		Endpoints: []string{endpoint}, TLS: tls, Context: ctx,
-		DialTimeout: requestTimeout, Logger: zap.NewNop(),
-	}, nil
+	tls, err := transport.TLSInfo{CertFile: l.At(m.cert), KeyFile: l.At(m.key), TrustedCAFile: l.At(m.ca)}.ClientConfig()
+	if err != nil {
+		return clientv3.Config{}, fmt.Errorf("reading the certificates for etcd's health checks, %s and %s: %w", m.cert, m.ca, err)
+	}
+	config.TLS = tls
+	return config, nil
 }
 
 // connect returns a client of the member. It does not wait for the member; the first
@@ -126,18 +132,18 @@ func (m *member) connect(ctx context.Context, l host.Layout, endpoint string) (*
 // member is the first. It returns nil if the node has no member. Errors are reported in
 // the field Problem, of the facts or of a member.
 func Health(ctx context.Context, l host.Layout) *v1alpha1.EtcdFacts {
-	own, err := findMember(l)
+	own, err := findMember(ctx, l)
 	if err != nil {
 		return &v1alpha1.EtcdFacts{Problem: err.Error()}
 	}
 	if own == nil {
 		return nil
 	}
-	facts, err := own.health(ctx, l)
+	found, err := own.health(ctx, l)
 	if err != nil {
 		return &v1alpha1.EtcdFacts{Problem: err.Error()}
 	}
-	return facts
+	return found
 }
 
 // health lists the members as the node's own member knows them, with a read that also
@@ -164,18 +170,18 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 	if first > 0 {
 		list.Members[0], list.Members[first] = list.Members[first], list.Members[0]
 	}
-	facts := &v1alpha1.EtcdFacts{Members: make([]v1alpha1.EtcdMember, len(list.Members)), DatabaseBytes: status.DbSize}
+	found := &v1alpha1.EtcdFacts{Members: make([]v1alpha1.EtcdMember, len(list.Members)), DatabaseBytes: status.DbSize}
 	var wait sync.WaitGroup
 	for i, one := range list.Members {
-		facts.Members[i] = v1alpha1.EtcdMember{Name: one.Name, Learner: one.IsLearner}
+		found.Members[i] = v1alpha1.EtcdMember{Name: one.Name, Learner: one.IsLearner}
 		endpoint := ""
 		if len(one.ClientURLs) > 0 {
 			endpoint = one.ClientURLs[0]
 		}
-		wait.Go(func() { m.check(ctx, l, endpoint, &facts.Members[i]) })
+		wait.Go(func() { m.check(ctx, l, endpoint, &found.Members[i]) })
 	}
 	wait.Wait()
-	return facts, nil
+	return found, nil
 }
 
 // check fills in the health of one member.

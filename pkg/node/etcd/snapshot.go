@@ -35,7 +35,7 @@ func Take(ctx context.Context, l host.Layout, args verb.SnapshotArgs, log *host.
 }
 
 func take(ctx context.Context, l host.Layout, args verb.SnapshotArgs, log *host.Log) (*verb.SnapshotOutput, error) {
-	own, err := findMember(l)
+	own, err := findMember(ctx, l)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func TestTakeFails(t *testing.T) {
 		"etcd is away":        {func(n *node) { n.kill() }, "size of the database"},
 		"no certificates":     {func(n *node) { _ = os.Remove(n.l.At(defaultPKI, "healthcheck-client.crt")) }, "certificates for etcd's health checks"},
 		"an external etcd":    {func(n *node) { _ = os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")) }, "strategy.etcdSnapshotPolicy to Skip"},
-		"a manifest of sorts": {func(n *node) { n.write(host.ManifestsDir+"/etcd.yaml", "\t") }, "decoding etcd's manifest"},
+		"a manifest of sorts": {func(n *node) { n.write(host.ManifestsDir+"/etcd.yaml", "\t") }, "reading etcd's manifest: decoding " + host.ManifestsDir + "/etcd.yaml"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

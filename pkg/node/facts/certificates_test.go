@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
 func pemOf(name string, notAfter time.Time, ca bool) string {
@@ -41,6 +43,7 @@ func TestCertificates(t *testing.T) {
 	const ca = "/etc/kubernetes/pki/ca.crt"
 	const key = "-----BEGIN EC PRIVATE KEY-----\n-----END EC PRIVATE KEY-----\n"
 	data := "{client-certificate-data: " + base64.StdEncoding.EncodeToString([]byte(leaf)) + "}"
+	const rotates, certDir = "rotateCertificates: true\n", "KUBELET_KUBEADM_ARGS=--cert-dir=/srv/pki"
 	tests := map[string]struct {
 		files   tree
 		want    map[string]time.Time
@@ -59,6 +62,12 @@ func TestCertificates(t *testing.T) {
 		"the kubelet's":       {tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: /var/lib/kubelet/pki/current.pem}"), "/var/lib/kubelet/pki/current.pem": "-> 2026.pem", "/var/lib/kubelet/pki/2026.pem": leaf + key}, map[string]time.Time{"/var/lib/kubelet/pki/current.pem": soon}, ""},
 		"relative":            {tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: k.pem}"), "/etc/kubernetes/k.pem": leaf}, map[string]time.Time{"/etc/kubernetes/k.pem": soon}, ""},
 		"named twice":         {tree{"/etc/kubernetes/a.conf": kubeconfig("{client-certificate: pki/x.crt}"), "/etc/kubernetes/pki/x.crt": leaf}, map[string]time.Time{"/etc/kubernetes/pki/x.crt": soon}, ""},
+		"elsewhere":           {tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: /srv/k.pem}"), "/srv/k.pem": leaf}, map[string]time.Time{"/srv/k.pem": soon}, ""},
+		"by --cert-dir":       {tree{host.KubeletConfig: rotates, host.KubeletFlags: certDir, "/srv/pki/kubelet-client-current.pem": leaf, "/var/lib/kubelet/pki/kubelet-client-current.pem": leaf}, map[string]time.Time{"/srv/pki/kubelet-client-current.pem": soon}, ""},
+		"made by rotation":    {tree{host.KubeletConfig: rotates, "/var/lib/kubelet/pki/kubelet-client-current.pem": leaf}, map[string]time.Time{"/var/lib/kubelet/pki/kubelet-client-current.pem": soon}, ""},
+		"not rotated":         {tree{"/var/lib/kubelet/pki/kubelet-client-current.pem": leaf}, nil, ""},
+		"not, by a flag":      {tree{host.KubeletConfig: rotates, host.KubeletFlags: certDir + " --rotate-certificates=false", "/srv/pki/kubelet-client-current.pem": leaf}, nil, ""},
+		"rotated, by a flag":  {tree{host.KubeletFlags: certDir + " --rotate-certificates", "/srv/pki/kubelet-client-current.pem": leaf}, map[string]time.Time{"/srv/pki/kubelet-client-current.pem": soon}, ""},
 		"named, not there":    {tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: /var/lib/kubelet/pki/current.pem}")}, nil, "reading /var/lib/kubelet/pki/current.pem: no such file"},
 		"another .conf":       {tree{"/etc/kubernetes/azure.conf": "[global\n"}, nil, ""},
 		"a broken kubeconfig": {tree{"/etc/kubernetes/admin.conf": "users: [{user: {client-certificate-data: 'x\n"}, nil, "decoding /etc/kubernetes/admin.conf"},
@@ -86,4 +95,12 @@ func TestCertificates(t *testing.T) {
 			wantProblem(t, facts, test.problem)
 		})
 	}
+}
+
+// TestEmptyCertificate has what a full disk leaves of the kubelet's certificate.
+func TestEmptyCertificate(t *testing.T) {
+	const path = "/srv/pki/kubelet-client-current.pem"
+	files := with(tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: " + path + "}")})
+	files[path] = ""
+	wantProblem(t, newGatherer(files.on(t), services{kubeletUnit: kubelet()}.ask).forChecks(now), path+" has no certificate")
 }

@@ -34,30 +34,30 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 		found.ConfProblem = problem.Error()
 	}
 	found.Armed = sysupdate.Armed(l)
-	found.Node = forChecks(l, time.Now(), func(name string) (service, error) { return askSystemd(ctx, name) })
-	found.KubeletProblem = kubeletProblem(ctx, l, found.Unsupported == nil)
+	g := newGatherer(l, func(name string) (service, error) { return askSystemd(ctx, name) })
+	found.Node = g.forChecks(time.Now())
+	g.ofOwnKubelet(ctx, &found)
 	found.Node.DefinitionsProblem = found.ConfProblem
 	found.SoftReboots, found.Node.SoftRebootBlocker = soft.Count, soft.Problem
 	return found, nil
 }
 
-// kubeletProblem returns what the kubelet's health endpoint shows to be wrong. Where Kubernetes
-// does not come as an image, another unit may run it.
-func kubeletProblem(ctx context.Context, l host.Layout, isImage bool) string {
-	processes := Processes(l)
-	if !isImage && !slices.ContainsFunc(processes, Process.IsKubelet) {
-		return ""
+// ofOwnKubelet adds what the node's kubelet runs, and what is wrong with it. A component counts
+// also if its manifest cannot be understood: a control plane does not become a worker by that.
+func (g *gatherer) ofOwnKubelet(ctx context.Context, found *verb.HostFacts) {
+	found.StaticPods = g.tags
+	found.ControlPlane, found.EtcdMember = g.own.HasManifest("kube-apiserver"), g.own.HasManifest("etcd")
+	if g.own.Runs() || found.Unsupported == nil { // otherwise another unit may run it
+		found.KubeletProblem = g.own.Problem(ctx)
 	}
-	return KubeletProblem(ctx, l, processes)
 }
 
 // forChecks collects the facts that preflight checks need, except Installed and Etcd, which the
-// agent adds. ask asks systemd how it starts a service.
-func forChecks(l host.Layout, now time.Time, ask func(name string) (service, error)) v1alpha1.NodeFacts {
-	g := &gatherer{Layout: l, ask: ask, problems: map[string]bool{}}
+// agent adds.
+func (g *gatherer) forChecks(now time.Time) v1alpha1.NodeFacts {
 	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 	for _, collect := range []func(){
-		g.cgroup, g.kubelet, g.ownAPIServer, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
+		g.cgroup, g.kubelet, g.staticPods, g.ownAPIServer, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
 	} {
 		g.protect(collect)
 	}
@@ -67,9 +67,18 @@ func forChecks(l host.Layout, now time.Time, ask func(name string) (service, err
 
 type gatherer struct {
 	host.Layout
+	// ask asks systemd about a service.
 	ask      func(name string) (service, error)
+	own      *Kubelet          // the node's
+	tags     map[string]string // verb.HostFacts.StaticPods
 	facts    v1alpha1.NodeFacts
 	problems map[string]bool
+}
+
+func newGatherer(l host.Layout, ask func(name string) (service, error)) *gatherer {
+	g := &gatherer{Layout: l, ask: ask, problems: map[string]bool{}}
+	g.own = &Kubelet{g: g}
+	return g
 }
 
 func (g *gatherer) problem(format string, args ...any) {

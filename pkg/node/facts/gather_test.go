@@ -16,7 +16,7 @@ import (
 
 func TestOrdinaryNode(t *testing.T) {
 	l := ordinary().on(t)
-	facts := forChecks(l, now, services{"kubelet.service": kubelet()}.ask)
+	facts := newGatherer(l, services{"kubelet.service": kubelet()}.ask).forChecks(now)
 	device := facts.Disks[0].Device
 	for i := range facts.Disks {
 		if d := facts.Disks[i]; d.FreeBytes <= 0 || d.Device == "" || d.Device != device {
@@ -39,7 +39,7 @@ func TestOrdinaryNode(t *testing.T) {
 }
 
 func TestNothingThere(t *testing.T) {
-	facts := forChecks(host.Layout{Dir: t.TempDir()}, now, services{}.ask)
+	facts := newGatherer(host.Layout{Dir: t.TempDir()}, services{}.ask).forChecks(now)
 	if facts.CgroupVersion != 0 || len(facts.KubeletFlags) > 0 || len(facts.Disks) > 1 { // the disk that a snapshot would go to is always there
 		t.Errorf("%+v", facts)
 	}
@@ -72,7 +72,7 @@ func TestUnusualFiles(t *testing.T) {
 				if err := make(l.At(place)); err != nil {
 					t.Fatal(err)
 				}
-				facts := forChecks(l, now, services{"kubelet.service": kubelet()}.ask)
+				facts := newGatherer(l, services{"kubelet.service": kubelet()}.ask).forChecks(now)
 				if facts.CgroupVersion != 1 || len(facts.Disks) == 0 {
 					t.Errorf("other facts are gone: %+v", facts)
 				}

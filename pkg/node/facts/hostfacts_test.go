@@ -12,18 +12,26 @@ import (
 
 func TestDisks(t *testing.T) {
 	const image, member = host.ImagesDir + "/x.raw", host.EtcdDataDir + "/member/x"
+	const etcd = "{kind: Pod, spec: {containers: [{name: etcd, command: [etcd, --data-dir, /data], volumeMounts: [{name: d, mountPath: /data}]}], volumes: [{name: d, hostPath: {path: /srv/db}}]}}"
 	tests := map[string]struct {
 		files      tree
 		containerd service
 		want       []string
 	}{
-		"all":            {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, service{}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir, host.SnapshotsDir}},
-		"containerd's":   {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
-		"a table's root": {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"all":                   {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, service{}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir + "/member", host.SnapshotsDir}},
+		"etcd's data elsewhere": {tree{"/srv/db/member/x": "x", member: "x", "/etc/kubernetes/manifests/etcd.yaml": etcd}, service{}, []string{"/etc/kubernetes", "/srv/db/member", host.SnapshotsDir}},
+		"etcd's data by a link": {tree{"/srv/disk/member/x": "x", "/srv/db": "-> disk", "/etc/kubernetes/manifests/etcd.yaml": etcd}, service{}, []string{"/etc/kubernetes", "/srv/db/member", host.SnapshotsDir}},
+		"containerd's":          {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"a table's root":        {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
 		"config by flag": {tree{"/usr/share/c.toml": "root = '/data/c'\n", "/data/c/x": "x"},
 			service{command: []string{"/usr/bin/containerd", "--config", "${CONTAINERD_CONFIG}"}, environment: []string{"CONTAINERD_CONFIG=/usr/share/c.toml"}},
 			[]string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
 		"root by a flag":  {tree{"/data/c/x": "x"}, service{command: []string{"/usr/bin/containerd", "--root=/data/c"}}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"quoted keys":     {tree{"/etc/containerd/config.toml": "'version' = 3\n\"root\" = '/data/c'\n", "/data/c/x": "x"}, service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"a text of lines": {tree{"/etc/containerd/config.toml": "version = 3\ntemp = \"\"\"\nroot = '/data/x'\n\"\"\"\n", "/data/x/x": "x"}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"imported": {tree{"/etc/containerd/config.toml": "version = 3\nroot = '/data/a'\nimports = ['/etc/containerd/conf.d/*.toml', 'more.toml', '/gone/*.toml']\n", "/data/a/x": "x", "/data/b/x": "x", "/data/c/x": "x",
+			"/etc/containerd/conf.d/1.toml": "root = '/data/b'\nimports = ['/etc/containerd/config.toml']\n", "/etc/containerd/more.toml": "root = '/data/c'\n", "/etc/containerd/conf.d/2.toml": "[grpc]\n"},
+			service{}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
 		"no snapshot yet": {tree{}, service{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
 	}
 	for name, test := range tests {
@@ -38,6 +46,17 @@ func TestDisks(t *testing.T) {
 			}
 			wantProblem(t, facts, "")
 		})
+	}
+}
+
+// TestContainerdIsBroken checks that a configuration that cannot be understood is named, and what
+// else is known counts.
+func TestContainerdIsBroken(t *testing.T) {
+	files := tree{"/etc/containerd/config.toml": "root = '/data/a'\nimports = ['b.toml']\n", "/etc/containerd/b.toml": "root = /data/b\n", "/data/a/x": "x"}
+	facts := gather(t, files)
+	wantProblem(t, facts, "decoding /etc/containerd/b.toml: ")
+	if facts.Disks[1].Path != "/data/a" {
+		t.Errorf("%+v", facts.Disks)
 	}
 }
 

@@ -3,46 +3,101 @@ package facts
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"io/fs"
-	"net"
-	"net/http"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
-// kubelet collects the kubelet's flags and its configuration. There is a folder of drop-ins
-// only if the flag --config-dir names it.
-func (g *gatherer) kubelet() {
-	kubelet := g.service("kubelet.service")
-	flags := g.flagsOf(kubelet, "")
-	g.facts.KubeletFlags = namesAndGates(flags)
-	g.facts.KubeletFlagsElsewhere = namesAndGates(g.flagsOf(kubelet, host.KubeletFlags))
-	config := cmp.Or(flags.value("config"), host.KubeletConfig)
-	var merged, kept []string
-	if dir := flags.value("config-dir"); dir != "" {
-		merged = g.configDropIns(dir)
+// Kubelet is the node's kubelet: the process that runs, and what it was told.
+type Kubelet struct {
+	g         *gatherer
+	processes []process
+	// process is nil if the kubelet does not run.
+	process *process
+	// flags are those of its command line or, if it does not run, those that its unit gives it.
+	flags flags
+	// config is its configuration with the drop-ins.
+	config clusterstate.KubeletConfig
+}
+
+// FindKubelet finds the node's kubelet. It asks systemd for the main process of kubelet.service.
+func FindKubelet(ctx context.Context, l host.Layout) *Kubelet {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	g := newGatherer(l, func(name string) (service, error) { return askSystemd(ctx, name) })
+	return g.findKubelet(g.service(kubeletUnit))
+}
+
+const kubeletUnit = "kubelet.service"
+
+func (g *gatherer) findKubelet(unit service) *Kubelet {
+	k := &Kubelet{g: g, processes: processesOf(g.Layout)}
+	k.process = kubeletAmong(k.processes, unit.main)
+	if k.process != nil {
+		k.flags = parseFlags(k.process.args)
+	} else {
+		k.flags = g.flagsOf(unit, "")
 	}
+	k.config = g.kubeletConfig(append([]string{k.flags.kubeletConfig()}, g.configDropIns(k.flags)...))
+	return k
+}
+
+// Runs reports whether the kubelet runs.
+func (k *Kubelet) Runs() bool { return k.process != nil }
+
+// rotatedCertificate returns where the kubelet keeps its client certificate if it rotates it
+// (pkg/kubelet/certificate, kubelet 1.34), and where it looks before it uses the one in its
+// kubeconfig. It is empty if the kubelet does not rotate it.
+func (k *Kubelet) rotatedCertificate() string {
+	rotates := k.config.Values.RotateCertificates
+	if flag := k.flags["rotate-certificates"]; flag != nil && k.flags.value("rotate-certificates") == "false" || flag == nil && (rotates == nil || !*rotates) {
+		return ""
+	}
+	return filepath.Join(cmp.Or(k.flags.value("cert-dir"), "/var/lib/kubelet/pki"), "kubelet-client-current.pem")
+}
+
+// startFlags returns the flags with which the kubelet will be started the next time, and those
+// of them that are not, or not only, in the file that kubeadm writes. The unit says so, and the
+// running kubelet does only if a script or another program starts it: kubeadm may have changed
+// the file since.
+func (k *Kubelet) startFlags(unit service) (all, elsewhere flags) {
+	direct := len(unit.command) > 0 && filepath.Base(unit.command[0]) == "kubelet"
+	if direct || k.process == nil || k.process.name != "kubelet" {
+		return k.g.flagsOf(unit, ""), k.g.flagsOf(unit, host.KubeletFlags)
+	}
+	elsewhere = maps.Clone(k.flags)
+	for _, value := range environmentFile(string(k.g.readIfThere(host.KubeletFlags))) {
+		for name := range parseFlags(words(value)) {
+			delete(elsewhere, name)
+		}
+	}
+	return k.flags, elsewhere
+}
+
+// kubelet collects the kubelet's flags and its configuration as the next start finds them.
+func (g *gatherer) kubelet() {
+	unit := g.service(kubeletUnit)
+	g.own = g.findKubelet(unit)
+	flags, elsewhere := g.own.startFlags(unit)
+	g.facts.KubeletFlags, g.facts.KubeletFlagsElsewhere = namesAndGates(flags), namesAndGates(elsewhere)
+	config, merged := flags.kubeletConfig(), g.configDropIns(flags)
+	kept := []string{config}
 	if config == host.KubeletConfig {
 		kept = g.kubeletPatches()
-	} else {
-		kept = []string{config}
 	}
 	all := g.kubeletConfig(append([]string{config}, merged...))
-	elsewhere := g.kubeletConfig(append(kept, merged...))
+	other := g.kubeletConfig(append(kept, merged...))
 	g.facts.KubeletConfigFields, g.facts.FailCgroupV1 = all.Fields, all.FailCgroupV1
-	g.facts.KubeletConfigFieldsElsewhere, g.facts.FailCgroupV1Elsewhere = elsewhere.Fields, elsewhere.FailCgroupV1
+	g.facts.KubeletConfigFieldsElsewhere, g.facts.FailCgroupV1Elsewhere = other.Fields, other.FailCgroupV1
 }
+
+// kubeletConfig returns the path of the kubelet's configuration.
+func (f flags) kubeletConfig() string { return cmp.Or(f.value("config"), host.KubeletConfig) }
 
 // namesAndGates returns the names of the flags, and feature-gates.GATE for each feature
 // gate.
@@ -57,8 +112,13 @@ func namesAndGates(f flags) []string {
 }
 
 // configDropIns returns the files that the kubelet merges, in its order: every .conf at any
-// depth (kubelet 1.35, mergeKubeletConfigurations).
-func (g *gatherer) configDropIns(dir string) []string {
+// depth (kubelet 1.35, mergeKubeletConfigurations). There is a folder of them only if the flag
+// --config-dir names it.
+func (g *gatherer) configDropIns(f flags) []string {
+	dir := f.value("config-dir")
+	if dir == "" {
+		return nil
+	}
 	var paths []string
 	err := filepath.WalkDir(g.At(dir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -86,115 +146,4 @@ func (g *gatherer) kubeletConfig(paths []string) clusterstate.KubeletConfig {
 		merged = merged.With(one)
 	}
 	return merged
-}
-
-// answerWithin is how long the kubelet may take to answer.
-const answerWithin = 5 * time.Second
-
-// KubeletProblem asks the kubelet's health endpoint, and returns what is wrong with it; "" if nothing
-// is.
-func KubeletProblem(ctx context.Context, l host.Layout, processes []Process) string {
-	var args []string
-	runs := false
-	for _, p := range processes {
-		if !p.IsKubelet() {
-			continue
-		}
-		if runs = true; p.Name == "kubelet" {
-			args = p.args
-		}
-	}
-	if !runs {
-		return "the kubelet does not run"
-	}
-	address := healthAddress(l, args)
-	if address == "" {
-		return ""
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
-	if err != nil {
-		return err.Error()
-	}
-	client := http.Client{Timeout: answerWithin, Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
-	response, err := client.Do(request)
-	if err != nil {
-		return fmt.Sprintf("the kubelet's health endpoint %s does not answer: %v", address, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusOK {
-		return ""
-	}
-	body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-	return fmt.Sprintf("the kubelet's health endpoint answers %d: %s", response.StatusCode, strings.TrimSpace(string(body)))
-}
-
-// healthAddress returns the address of the kubelet's health endpoint, from its flags, its
-// config.yaml, or the kubelet's defaults (KubeletConfiguration, healthzPort and
-// healthzBindAddress). It is empty if the endpoint is disabled.
-func healthAddress(l host.Layout, args []string) string {
-	flags := flagValues(args)
-	config := struct {
-		HealthzPort        *int
-		HealthzBindAddress string
-	}{}
-	if text, err := os.ReadFile(l.At(cmp.Or(flags["--config"], host.KubeletConfig))); err == nil {
-		_ = yaml.Unmarshal(text, &config) // the kubelet that runs could read it
-	}
-	address, port := cmp.Or(flags["--healthz-bind-address"], config.HealthzBindAddress, "127.0.0.1"), "10248"
-	if config.HealthzPort != nil {
-		port = strconv.Itoa(*config.HealthzPort)
-	}
-	port = cmp.Or(flags["--healthz-port"], port)
-	if port == "0" {
-		return ""
-	}
-	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
-		address = "127.0.0.1"
-	}
-	return net.JoinHostPort(address, port)
-}
-
-// flagValues maps each flag of a command line to its value.
-func flagValues(args []string) map[string]string {
-	flags := map[string]string{}
-	for i, arg := range args {
-		name, value, found := strings.Cut(arg, "=")
-		if !found && i+1 < len(args) {
-			value = args[i+1]
-		}
-		flags[name] = value
-	}
-	return flags
-}
-
-// Process is a process of the node.
-type Process struct {
-	// Name of its program.
-	Name string
-	// program is its file.
-	program string
-	args    []string
-	cgroup  string
-}
-
-// IsKubelet reports whether the process belongs to the kubelet's unit. A pod may have a process
-// of the same name.
-func (p Process) IsKubelet() bool { return strings.Contains(p.cgroup, "/kubelet.service") }
-
-// Processes returns the processes that run (proc(5), pid/cmdline and pid/cgroup).
-func Processes(l host.Layout) []Process {
-	var all []Process
-	paths, _ := filepath.Glob(l.At("/proc/[0-9]*"))
-	for _, path := range paths {
-		text, err := os.ReadFile(filepath.Join(path, "cmdline"))
-		if err != nil || len(text) == 0 {
-			continue // it has ended, or is a thread of the kernel
-		}
-		cgroup, _ := os.ReadFile(filepath.Join(path, "cgroup"))
-		args := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-		program, _ := os.Readlink(filepath.Join(path, "exe"))
-		program = strings.TrimSuffix(program, " (deleted)") // as after a refresh of the merged image
-		all = append(all, Process{Name: filepath.Base(args[0]), program: program, args: args[1:], cgroup: string(cgroup)})
-	}
-	return all
 }

@@ -62,9 +62,39 @@ func TestKubeletFlags(t *testing.T) {
 	}
 }
 
+// TestKubeletFlagsOfProcess has kubelets that a script starts: no file says which flags it gives.
+func TestKubeletFlagsOfProcess(t *testing.T) {
+	script := kubelet().started("/opt/bin/start-kubelet.sh", "--v=9", "$KUBELET_KUBEADM_ARGS")
+	const args = "/usr/bin/kubelet\x00--v=2\x00--container-runtime-endpoint\x00unix:///x\x00"
+	tests := map[string]struct {
+		files           tree
+		kubelet         service
+		want, elsewhere []string
+	}{
+		"it became the kubelet": {tree{"/proc/50/cmdline": args}, script.running(50), []string{"container-runtime-endpoint", "v"}, []string{"v"}},
+		"the kubelet below it": {tree{"/proc/50/cmdline": "/bin/sh\x00/opt/bin/start-kubelet.sh\x00--v=9\x00", "/proc/51/cmdline": args, "/proc/51/stat": "51 (kubelet) S 50 50"},
+			script.running(50), []string{"container-runtime-endpoint", "v"}, []string{"v"}},
+		"it does not run":          {tree{}, script, []string{"container-runtime-endpoint", "pod-infra-container-image", "v"}, []string{"v"}},
+		"the unit's program":       {tree{"/proc/50/cmdline": args}, kubelet().running(50), append([]string{"container-runtime-endpoint", "pod-infra-container-image"}, base...), base},
+		"without systemd's answer": {tree{"/proc/50/cmdline": args, "/proc/50/cgroup": "0::/system.slice/kubelet.service"}, service{}, []string{"container-runtime-endpoint", "v"}, []string{"v"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := gatherWith(t, test.files, services{kubeletUnit: test.kubelet})
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, facts.KubeletFlags); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.elsewhere, facts.KubeletFlagsElsewhere); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestSystemdDoesNotAnswer checks that the other facts are collected.
 func TestSystemdDoesNotAnswer(t *testing.T) {
-	facts := forChecks(ordinary().on(t), now, func(string) (service, error) { return service{}, errors.New("no systemd") })
+	facts := newGatherer(ordinary().on(t), func(string) (service, error) { return service{}, errors.New("no systemd") }).forChecks(now)
 	if len(facts.KubeletFlags) > 0 || len(facts.KubeletConfigFields) == 0 || len(facts.Disks) == 0 {
 		t.Errorf("%+v", facts)
 	}
@@ -174,7 +204,8 @@ func TestKubeletConfig(t *testing.T) {
 // TestOwnAPIServer tells the kubelet that talks to its own node's kube-apiserver from one that may talk to
 // another.
 func TestOwnAPIServer(t *testing.T) {
-	const manifest = "metadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '10.0.0.1:6443'}}\n"
+	const spec = "kind: Pod\nspec: {containers: [{name: kube-apiserver}]}\n"
+	const manifest = spec + "metadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '10.0.0.1:6443'}}\n"
 	conf := func(server string) string { return "clusters: [{cluster: {server: '" + server + "'}}]\n" }
 	for name, test := range map[string]struct {
 		conf, manifest string
@@ -187,10 +218,11 @@ func TestOwnAPIServer(t *testing.T) {
 		"another port":     {conf("https://10.0.0.1:443"), manifest, false},
 		"a worker":         {conf("https://127.0.0.1:6443"), "", false},
 		"two clusters":     {"clusters: [{cluster: {server: 'https://10.0.0.1:6443'}}, {cluster: {server: 'https://10.0.0.2:6443'}}]\n", manifest, false},
-		"no annotation":    {conf("https://10.0.0.1:6443"), "kind: Pod\n", false},
+		"no annotation":    {conf("https://10.0.0.1:6443"), spec, false},
 		"not a kubeconfig": {"[global\n", manifest, false},
 		"not a manifest":   {conf("https://10.0.0.1:6443"), "[global\n", false},
-		"IPv6":             {conf("https://[fd00::1]:6443"), "metadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '[fd00::1]:6443'}}\n", true},
+		"a proxy":          {strings.Replace(conf("https://10.0.0.1:6443"), "server:", "proxy-url: 'http://p:3128', server:", 1), manifest, false},
+		"IPv6":             {conf("https://[fd00::1]:6443"), spec + "metadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '[fd00::1]:6443'}}\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := gather(t, tree{"/etc/kubernetes/kubelet.conf": test.conf, host.ManifestsDir + "/kube-apiserver.yaml": test.manifest})

@@ -1,12 +1,10 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,40 +15,32 @@ import (
 
 // KubeletStart is how the kubelet is started.
 type KubeletStart struct {
-	// Program is the file that the running kubelet was started from; empty: it does not run.
-	Program string
 	// Args are those of its unit, or of the running kubelet if the unit starts it by another program.
 	Args []string
 	// Files are what Args name and the kubelet reads first: its configuration, drop-ins, and the CA of its clients.
 	Files []host.File
 }
 
-// ReadKubeletStart reads how systemd starts the kubelet. rewritten leaves out what kubeadm writes anew when it brings another
+// Start returns how the kubelet will be started. rewritten leaves out what kubeadm writes anew when it brings another
 // minor: the flags in kubeadm-flags.env, and the fields in the kubelet's config.yaml.
-func ReadKubeletStart(ctx context.Context, l host.Layout, rewritten bool) (KubeletStart, error) {
-	g := &gatherer{Layout: l, problems: map[string]bool{}}
-	emptied := ""
+func (k *Kubelet) Start(ctx context.Context, rewritten bool) (KubeletStart, error) {
+	unit, err := askSystemd(ctx, kubeletUnit)
+	if err != nil {
+		return KubeletStart{}, fmt.Errorf("asking systemd how %s is started: %w", kubeletUnit, err)
+	}
+	start, emptied := KubeletStart{}, ""
 	if rewritten {
 		emptied = host.KubeletFlags
 	}
-	service, err := askSystemd(ctx, "kubelet.service")
-	if err != nil {
-		return KubeletStart{}, fmt.Errorf("asking systemd how kubelet.service is started: %w", err)
-	}
-	start := KubeletStart{}
-	running, runs := kubeletProcess(Processes(l))
-	if runs {
-		start.Program = running.program
-	}
 	switch {
-	case len(service.command) > 0 && filepath.Base(service.command[0]) == "kubelet":
-		start.Args = service.arguments(g.environment(service, emptied))
-	case runs && !rewritten:
-		start.Args = running.args
+	case len(unit.command) > 0 && filepath.Base(unit.command[0]) == "kubelet":
+		start.Args = unit.arguments(k.g.environment(unit, emptied))
+	case k.process != nil && k.process.name == "kubelet" && !rewritten:
+		start.Args = k.process.args
 	default:
-		return start, errors.New("kubelet.service starts another program: the kubelet's flags are not known")
+		return start, fmt.Errorf("%s starts another program: the kubelet's flags are not known", kubeletUnit)
 	}
-	start.Files, err = g.kubeletFiles(parseFlags(start.Args))
+	start.Files, err = k.g.kubeletFiles(parseFlags(start.Args))
 	for i := range start.Files {
 		if rewritten && start.Files[i].Path == host.KubeletConfig {
 			start.Files[i].Content = []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
@@ -59,30 +49,29 @@ func ReadKubeletStart(ctx context.Context, l host.Layout, rewritten bool) (Kubel
 	return start, err
 }
 
-// kubeletProcess returns the kubelet's process.
-func kubeletProcess(processes []Process) (Process, bool) {
-	for _, p := range processes {
-		if p.IsKubelet() && p.Name == "kubelet" {
-			return p, true
-		}
+// Program returns the file that the running kubelet was started from; empty: it does not run.
+func (k *Kubelet) Program() string {
+	if k.process == nil {
+		return ""
 	}
-	return Process{}, false
+	return k.process.program
+}
+
+// ConfigFiles returns the files of its configuration, in the order in which it merges them.
+func (k *Kubelet) ConfigFiles() []string { return k.g.kubeletConfigPaths(k.flags) }
+
+func (g *gatherer) kubeletConfigPaths(f flags) (paths []string) {
+	if config := f.value("config"); config != "" {
+		paths = append(paths, config)
+	}
+	return append(paths, g.configDropIns(f)...)
 }
 
 // kubeletFiles returns the files that the flags name. One that is not there is left out: the kubelet says so. None may have
 // a private key.
 func (g *gatherer) kubeletFiles(f flags) (files []host.File, err error) {
 	paths := g.kubeletConfigPaths(f)
-	authority := ""
-	for _, path := range paths {
-		var config struct {
-			Authentication struct{ X509 struct{ ClientCAFile string } }
-		}
-		if data, err := g.read(path); err == nil && yaml.Unmarshal(data, &config) == nil {
-			authority = cmp.Or(config.Authentication.X509.ClientCAFile, authority)
-		}
-	}
-	if authority = cmp.Or(f.value("client-ca-file"), authority); authority != "" {
+	if authority := g.clientAuthority(f, paths); authority != "" {
 		paths = append(paths, authority)
 	}
 	for _, path := range paths {
@@ -99,29 +88,21 @@ func (g *gatherer) kubeletFiles(f flags) (files []host.File, err error) {
 		files = append(files, host.File{Path: path, Content: content})
 	}
 	if dir := f.value("config-dir"); dir != "" { // the folder has to be there, also without a drop-in
-		files = append(files, host.File{Path: cmp.Or(filepath.Clean(dir), string(os.PathSeparator)) + "/.rehearsal"})
+		files = append(files, host.File{Path: filepath.Join(dir, ".rehearsal")})
 	}
 	return files, nil
 }
 
-// KubeletConfigFiles returns the files of the running kubelet's configuration.
-func KubeletConfigFiles(l host.Layout) (paths []string) {
-	running, runs := kubeletProcess(Processes(l))
-	if !runs {
-		return nil
+// clientAuthority returns the file with the CA of the kubelet's clients, as the flag or the last of the files names it.
+func (g *gatherer) clientAuthority(f flags, paths []string) string {
+	authority := f.value("client-ca-file")
+	for i := len(paths) - 1; i >= 0 && authority == ""; i-- {
+		var config struct {
+			Authentication struct{ X509 struct{ ClientCAFile string } }
+		}
+		if data, err := g.read(paths[i]); err == nil && yaml.Unmarshal(data, &config) == nil {
+			authority = config.Authentication.X509.ClientCAFile
+		}
 	}
-	g := &gatherer{Layout: l, problems: map[string]bool{}}
-	return g.kubeletConfigPaths(parseFlags(running.args))
-}
-
-// kubeletConfigPaths returns the files of the configuration that the flags name, in the order in which the kubelet merges
-// them.
-func (g *gatherer) kubeletConfigPaths(f flags) (paths []string) {
-	if config := f.value("config"); config != "" {
-		paths = append(paths, config)
-	}
-	if dir := f.value("config-dir"); dir != "" {
-		paths = append(paths, g.configDropIns(dir)...)
-	}
-	return paths
+	return authority
 }

@@ -21,9 +21,12 @@ import (
 )
 
 // certificates collects those in kubeadm's folders, in its kubeconfigs, and those that its
-// kubeconfigs name, such as the kubelet's. It omits the kubelet's serving certificate,
-// which no program has to trust.
+// kubeconfigs name, such as the kubelet's, wherever it is. It omits the kubelet's serving
+// certificate, which no program has to trust.
 func (g *gatherer) certificates() {
+	if path := g.own.rotatedCertificate(); path != "" && g.exists(path) {
+		g.certificateFile(path)
+	}
 	for _, path := range g.certificateFiles() {
 		g.certificateFile(path)
 	}
@@ -33,6 +36,11 @@ func (g *gatherer) certificates() {
 		}
 	}
 	slices.SortFunc(g.facts.Certificates, func(a, b v1alpha1.CertificateFacts) int { return strings.Compare(a.Path, b.Path) })
+}
+
+func (g *gatherer) exists(path string) bool {
+	_, err := os.Stat(g.At(path))
+	return err == nil
 }
 
 // certificateFiles returns the certificates in kubeadm's folders. It does not descend
@@ -50,14 +58,15 @@ func (g *gatherer) certificateFiles() []string {
 	return paths
 }
 
-// certificateFile adds the certificate in a file. A .pem with only a key has none.
+// certificateFile adds the certificate in a file. A .pem with only a key has none. An empty file
+// is what a full disk leaves.
 func (g *gatherer) certificateFile(path string) {
 	data, err := g.read(path)
 	if err != nil {
 		g.problem("%v", err)
 		return
 	}
-	if strings.HasSuffix(path, ".crt") || bytes.Contains(data, []byte("BEGIN CERTIFICATE")) {
+	if len(data) == 0 || strings.HasSuffix(path, ".crt") || bytes.Contains(data, []byte("BEGIN CERTIFICATE")) {
 		g.certificate(path, data)
 	}
 }
@@ -238,25 +247,24 @@ const advertised = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpo
 
 // ownAPIServer finds out whether the kubelet talks to the kube-apiserver of its own node.
 func (g *gatherer) ownAPIServer() {
-	var manifest struct {
-		Metadata struct{ Annotations map[string]string }
-	}
 	var config struct {
-		Clusters []struct{ Cluster struct{ Server string } }
+		Clusters []struct {
+			Cluster struct {
+				Server string
+				Proxy  string `json:"proxy-url"`
+			}
+		}
 	}
-	pod, kubeconfig := g.readIfThere(filepath.Join(host.ManifestsDir, "kube-apiserver.yaml")), g.readIfThere(kubernetesDir+"/kubelet.conf")
-	if yaml.Unmarshal(pod, &manifest) != nil || yaml.Unmarshal(kubeconfig, &config) != nil || len(config.Clusters) != 1 {
+	pod, err := g.own.StaticPod("kube-apiserver")
+	if err != nil || pod == nil || yaml.Unmarshal(g.readIfThere(host.KubeletAccess), &config) != nil || len(config.Clusters) != 1 {
 		return
 	}
-	server, err := url.Parse(config.Clusters[0].Cluster.Server)
-	own := manifest.Metadata.Annotations[advertised]
-	if err != nil || own == "" {
+	cluster, own := config.Clusters[0].Cluster, pod.pod.Annotations[advertised]
+	server, err := url.Parse(cluster.Server)
+	if err != nil || own == "" || cluster.Proxy != "" { // where the proxy leads is not known
 		return
 	}
 	g.facts.OwnAPIServer = server.Host == own || net.ParseIP(server.Hostname()).IsLoopback()
 }
 
-func (g *gatherer) isControlPlane() bool {
-	_, err := os.Stat(g.At(host.ManifestsDir, "kube-apiserver.yaml"))
-	return err == nil
-}
+func (g *gatherer) isControlPlane() bool { return g.own.HasManifest("kube-apiserver") }

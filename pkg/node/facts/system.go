@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,11 +89,11 @@ func isBelow(path, dir string) bool {
 }
 
 // disks collects the free space of the folders that an upgrade writes to: images, kubeadm's
-// manifests and backups, container images, etcd's data, and its snapshots. It omits those
-// that do not exist, except the last, which the first snapshot creates.
+// manifests and backups, container images, and etcd's snapshots; and of etcd's data. It omits
+// those that do not exist, except the snapshots', which the first snapshot creates.
 func (g *gatherer) disks() {
 	for _, dir := range []string{
-		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.SnapshotsDir,
+		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), g.etcdData(), host.SnapshotsDir,
 	} {
 		there := dir
 		free, err := g.FreeBytes(there)
@@ -113,6 +112,16 @@ func (g *gatherer) disks() {
 	}
 }
 
+// etcdData returns the folder of etcd's data on this node, as its manifest says: the folder
+// member in --data-dir, by whose name checks tell it from the folder of container images.
+func (g *gatherer) etcdData() string {
+	dir := host.EtcdDataDir
+	if pod, err := g.own.StaticPod("etcd"); err == nil && pod != nil && pod.Flag("data-dir") != "" {
+		dir = pod.OnNode(pod.Flag("data-dir"))
+	}
+	return filepath.Join(dir, "member")
+}
+
 // device returns the device of a folder's file system; empty if it is not known.
 func (g *gatherer) device(dir string) string {
 	var st unix.Stat_t
@@ -121,35 +130,6 @@ func (g *gatherer) device(dir string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
-}
-
-// containerdRoot returns the folder in which containerd keeps images, according to its
-// unit's command line, or to its configuration.
-func (g *gatherer) containerdRoot() string {
-	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
-	flags := g.flagsOf(g.service("containerd.service"), "")
-	if root := flags.value("root"); root != "" {
-		return root
-	}
-	config := cmp.Or(flags.value("config", "c"), usualConfig)
-	return cmp.Or(tomlRoot(string(g.readIfThere(config))), usual)
-}
-
-// tomlRoot returns the value of the key root before the first table.
-func tomlRoot(config string) string {
-	for line := range strings.Lines(config) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			return ""
-		}
-		key, value, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(key) != "root" {
-			continue
-		}
-		value, _, _ = strings.Cut(value, "#")
-		return strings.Trim(strings.TrimSpace(value), `"'`)
-	}
-	return ""
 }
 
 const cgroupDir = "/sys/fs/cgroup"

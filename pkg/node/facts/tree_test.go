@@ -24,12 +24,18 @@ func ordinary() tree {
 		"/proc/1/mountinfo":                               "1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 0:40 / /usr ro - overlay sysext ro\n",
 		host.KubeletFlags:                                 `KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --pod-infra-container-image=registry.k8s.io/pause:3.10"` + "\n",
 		host.KubeletConfig:                                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\nstaticPodPath: /etc/kubernetes/manifests\n",
-		host.ManifestsDir + "/kube-apiserver.yaml":        "kind: Pod\n",
+		host.ManifestsDir + "/kube-apiserver.yaml":        manifest("kube-apiserver", "registry.k8s.io/kube-apiserver:v1.34.3"),
 		"/etc/kubernetes/pki/ca.crt":                      pemOf("kubernetes", now.AddDate(10, 0, 0), true),
 		"/etc/kubernetes/pki/ca.key":                      "-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n",
 		"/opt/kubectl-upgrade/state/facts.json":           "{}",
 		"/usr/lib/systemd/system/systemd-sysupdate.timer": "[Timer]\n",
 	}
+}
+
+// manifest is a static pod as kubeadm writes it, with a container of somebody else.
+func manifest(component, image string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + component + ", namespace: kube-system}\nspec:\n  containers:\n" +
+		"  - {name: sidecar, image: 'other:v9'}\n  - {name: " + component + ", image: '" + image + "', command: [" + component + "]}\n"
 }
 
 // services are how systemd starts a node's services, by their names.
@@ -58,6 +64,12 @@ func (s service) setting(environment ...string) service {
 // started returns the service with another command.
 func (s service) started(command ...string) service {
 	s.command = command
+	return s
+}
+
+// running returns the service with a main process.
+func (s service) running(main int) service {
+	s.main = main
 	return s
 }
 
@@ -106,7 +118,7 @@ func gather(t *testing.T, changes tree) v1alpha1.NodeFacts {
 
 func gatherWith(t *testing.T, changes tree, s services) v1alpha1.NodeFacts {
 	t.Helper()
-	return forChecks(with(changes).on(t), now, s.ask)
+	return newGatherer(with(changes).on(t), s.ask).forChecks(now)
 }
 
 // wantProblem wants exactly one problem that has the text, or none for "".

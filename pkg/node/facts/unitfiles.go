@@ -24,7 +24,7 @@ type UnitFile struct {
 
 // ReadUnitFile reads the files of a service.
 func ReadUnitFile(l host.Layout, name string) UnitFile {
-	g := &gatherer{Layout: l, problems: map[string]bool{}}
+	g := newGatherer(l, nil)
 	u := g.unit(name)
 	file := UnitFile{Path: u.fragment, Masked: u.masked, Started: g.wanted(name) || g.pulledIn(name)}
 	for _, path := range append([]string{u.fragment}, u.dropIns...) {

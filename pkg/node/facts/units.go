@@ -121,12 +121,15 @@ func words(text string) (all []string) {
 	return all
 }
 
-// service is how systemd starts a service, after it has read the unit's files.
+// service is what systemd says about a service: how it starts it, after it has read the unit's
+// files, and what runs.
 type service struct {
 	// command has variables as they are written in ExecStart=.
 	command []string
 	// environment are assignments, and files the patterns of EnvironmentFile=.
 	environment, files []string
+	// main is the ID of the main process; 0 if none runs, or systemd does not know it.
+	main int
 	// changed reports whether the unit's files may have changed since systemd read them.
 	changed bool
 }
@@ -134,7 +137,7 @@ type service struct {
 // systemdWithin is how long systemd may take to answer, which waits while it reads all units; it is libdbus's default.
 const systemdWithin = 25 * time.Second
 
-// askSystemd asks systemd how it starts a service. A service that does not exist, or is masked, has no command.
+// askSystemd asks systemd about a service. A service that does not exist, or is masked, has no command.
 func askSystemd(ctx context.Context, name string) (service, error) {
 	ctx, cancel := context.WithTimeout(ctx, systemdWithin)
 	defer cancel()
@@ -149,6 +152,8 @@ func askSystemd(ctx context.Context, name string) (service, error) {
 	}
 	s := service{}
 	s.changed, _ = properties["NeedDaemonReload"].(bool)
+	main, _ := properties["MainPID"].(uint32)
+	s.main = int(main)
 	s.environment, _ = properties["Environment"].([]string)
 	files, _ := properties["EnvironmentFiles"].([][]any) // a(sb)
 	for _, file := range files {
@@ -188,14 +193,9 @@ func (g *gatherer) environment(s service, emptied string) map[string]string {
 		env[name] = value
 	}
 	for _, pattern := range s.files {
-		paths, _ := filepath.Glob(g.At(pattern))
-		for _, path := range paths {
-			below, err := filepath.Rel(g.Dir, path)
-			if err != nil {
-				continue
-			}
-			values := environmentFile(string(g.readIfThere("/" + below)))
-			if "/"+below == emptied {
+		for _, path := range g.matching("/", pattern) {
+			values := environmentFile(string(g.readIfThere(path)))
+			if path == emptied {
 				for name := range values {
 					values[name] = ""
 				}
@@ -300,7 +300,7 @@ func (f flags) gates(name string) []string {
 	return list
 }
 
-// service returns how systemd starts a service.
+// service returns what systemd says about a service.
 func (g *gatherer) service(name string) service {
 	s, err := g.ask(name)
 	if err != nil {

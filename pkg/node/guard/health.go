@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -42,30 +43,31 @@ func newChecker(l host.Layout, activation host.Guard) *checker {
 
 // check finds out what is wrong with the node, and reports whether the API server answered.
 func (c *checker) check(ctx context.Context) (h Health, answered bool) {
-	processes := facts.Processes(c.Layout)
-	h = Health{Kubelet: facts.KubeletProblem(ctx, c.Layout, processes), StaticPods: c.checkStaticPods(processes)}
+	kubelet := facts.FindKubelet(ctx, c.Layout)
+	h = Health{Kubelet: kubelet.Problem(ctx), StaticPods: c.checkStaticPods(kubelet)}
 	config, err := clientcmd.BuildConfigFromFlags("", c.At(host.KubeletAccess))
 	if err != nil {
 		return h, false // a node that cannot ask the API server
 	}
-	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, config.Host)
+	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, firstHop(config))
 	h.API, answered = c.checkNode(ctx, config)
 	ready := answered && h.API == ""
-	if _, err := os.Stat(c.At(host.ManifestsDir, "kube-apiserver.yaml")); ready && err != nil {
+	if ready && !kubelet.HasManifest("kube-apiserver") {
 		h.Network = "" // the API server is on another node, and shows this one as Ready
 	}
 	return h, answered
 }
 
-// checkStaticPods looks for the processes of the components that have a manifest. Their
-// own health is not asked: it depends on other nodes.
-func (c *checker) checkStaticPods(processes []facts.Process) string {
+// checkStaticPods looks for the processes of the components that the kubelet runs from a
+// manifest. Their own health is not asked: it depends on other nodes. No version is to blame
+// for a manifest that cannot be understood.
+func (c *checker) checkStaticPods(kubelet *facts.Kubelet) string {
 	var missing []string
 	for _, component := range append(slices.Clone(host.ControlPlaneComponents), "etcd") {
-		if slices.ContainsFunc(processes, func(p facts.Process) bool { return p.Name == component }) {
+		if kubelet.RunsStaticPod(component) {
 			c.ran[component] = true
 		}
-		if _, err := os.Stat(c.At(host.ManifestsDir, component+".yaml")); err == nil && !c.ran[component] {
+		if pod, err := kubelet.StaticPod(component); err == nil && pod != nil && !c.ran[component] {
 			missing = append(missing, component)
 		}
 	}
@@ -148,6 +150,19 @@ func nodeName(config *rest.Config) (string, error) {
 		}
 	}
 	return "", errors.New("the kubelet's client certificate names no node")
+}
+
+// firstHop returns where a connection to the API server leads: to the proxy that the
+// kubelet's kubeconfig names (proxy-url), or to the API server itself.
+func firstHop(config *rest.Config) string {
+	server, err := url.Parse(config.Host)
+	if err != nil || config.Proxy == nil {
+		return config.Host
+	}
+	if proxy, err := config.Proxy(&http.Request{URL: server}); err == nil && proxy != nil {
+		return proxy.String()
+	}
+	return config.Host
 }
 
 // checkNetwork returns a sentence if the node has lost its default route, or has no route

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
@@ -27,21 +28,31 @@ func layout(t *testing.T, files map[string]string) host.Layout {
 }
 
 func TestCheckStaticPods(t *testing.T) {
+	pod := func(component string) string {
+		return "kind: Pod\nspec: {containers: [{name: " + component + "}]}\n"
+	}
+	hosted := "0::/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/cri-containerd-1.scope\n"
 	l := layout(t, map[string]string{
-		host.ManifestsDir + "/kube-apiserver.yaml": "", host.ManifestsDir + "/etcd.yaml": "",
-		"/proc/7/cmdline": "/usr/local/bin/etcd\x00--name=cp1\x00",
-		"/proc/8/cmdline": "", // a thread of the kernel
+		host.ManifestsDir + "/kube-apiserver.yaml": pod("kube-apiserver"), host.ManifestsDir + "/etcd.yaml": pod("etcd"),
+		host.ManifestsDir + "/kube-scheduler.yaml": "broken: [\n",
+		"/proc/7/cmdline":                          "/usr/local/bin/etcd\x00--name=cp1\x00",
+		"/proc/8/cmdline":                          "", // a thread of the kernel
+		"/proc/9/cmdline":                          "kube-apiserver\x00", "/proc/9/cgroup": hosted,
 	})
 	c := newChecker(l, host.Guard{})
-	if got, want := c.checkStaticPods(facts.Processes(l)), "these static pods do not run: kube-apiserver"; got != want {
+	find := func() *facts.Kubelet { return facts.FindKubelet(t.Context(), l) }
+	if got, want := c.checkStaticPods(find()), "these static pods do not run: kube-apiserver"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	// A component that ran and ended lost its majority, or its API server.
-	if got, want := c.checkStaticPods(nil), "these static pods do not run: kube-apiserver"; got != want {
+	if err := os.Remove(l.At("/proc/7/cmdline")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.checkStaticPods(find()), "these static pods do not run: kube-apiserver"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	worker := layout(t, map[string]string{host.ManifestsDir + "/.keep": ""})
-	if got := newChecker(worker, host.Guard{}).checkStaticPods(nil); got != "" {
+	if got := newChecker(worker, host.Guard{}).checkStaticPods(facts.FindKubelet(t.Context(), worker)); got != "" {
 		t.Errorf("a worker: got %q, want nothing", got)
 	}
 }
@@ -68,6 +79,24 @@ func TestCheckNetwork(t *testing.T) {
 		got := checkNetwork(t.Context(), test.l, test.had, test.server)
 		if got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestFirstHop checks that a route to the proxy of the kubelet's kubeconfig counts, where there is one.
+func TestFirstHop(t *testing.T) {
+	conf := func(more string) string {
+		return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'" + more + "}}]\n" +
+			"users: [{name: u}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n"
+	}
+	for more, want := range map[string]string{"": "https://10.0.0.1:6443", ", proxy-url: 'http://10.9.9.9:3128'": "http://10.9.9.9:3128"} {
+		l := layout(t, map[string]string{host.KubeletAccess: conf(more)})
+		config, err := clientcmd.BuildConfigFromFlags("", l.At(host.KubeletAccess))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := firstHop(config); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func tryLock(l host.Layout) (unlock func(), err error) {
 // Confirm ends the guard, and keeps the files that it would have restored for a later Rollback. It refuses while the kubelet does not work: the guard may still
 // return the node, and what the agent knows of the kubelet may be a minute old.
 func Confirm(ctx context.Context, l host.Layout, log *host.Log) error {
-	if problem := facts.KubeletProblem(ctx, l, facts.Processes(l)); problem != "" {
+	if problem := facts.FindKubelet(ctx, l).Problem(ctx); problem != "" {
 		return host.Fail(v1alpha1.ReasonUnhealthy, "%s", problem)
 	}
 	if err := l.StopGuard(ctx, log, host.RunProgram); err != nil {

@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // Gather collects the facts about the node, except SoftReboots, for which systemd is
-// asked, Confs, ConfProblem and Armed, which package sysupdate finds, and Node, which
-// package facts finds.
+// asked, Confs, ConfProblem and Armed, which package sysupdate finds, and Node, and those about
+// static pods and the kubelet, which package facts finds.
 func Gather(l Layout) (verb.HostFacts, error) {
 	var facts verb.HostFacts
 	var err error
@@ -41,12 +39,7 @@ func Gather(l Layout) (verb.HostFacts, error) {
 	}
 	facts.Active = l.nextBoot(facts.Merged)
 	facts.Unsupported = l.unsupported()
-	if facts.StaticPods, err = l.staticPods(); err != nil {
-		return verb.HostFacts{}, err
-	}
 	facts.HasFiles = l.HasFiles()
-	_, facts.ControlPlane = facts.StaticPods["kube-apiserver"]
-	facts.EtcdMember = l.exists(filepath.Join(ManifestsDir, "etcd.yaml"))
 	return facts, l.gatherRecords(&facts)
 }
 
@@ -163,44 +156,6 @@ func (l Layout) Room(dir string) (free, total int64, err error) {
 // ControlPlaneComponents are the static pods that have the version of the kubeadm
 // that wrote them. etcd has versions of its own.
 var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-
-// staticPods returns the image tags in the manifests that kubeadm wrote.
-func (l Layout) staticPods() (map[string]string, error) {
-	tags := map[string]string{}
-	for _, component := range ControlPlaneComponents {
-		data, err := os.ReadFile(l.At(ManifestsDir, component+".yaml"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the manifest of %s: %w", component, err)
-		}
-		tag, err := manifestTag(data, component)
-		if err != nil {
-			return nil, err
-		}
-		tags[component] = tag
-	}
-	return tags, nil
-}
-
-func manifestTag(manifest []byte, component string) (string, error) {
-	var pod struct {
-		Spec struct {
-			Containers []struct{ Name, Image string }
-		}
-	}
-	if err := yaml.Unmarshal(manifest, &pod); err != nil {
-		return "", fmt.Errorf("decoding the manifest of %s: %w", component, err)
-	}
-	for _, c := range pod.Spec.Containers {
-		if c.Name != component {
-			continue
-		}
-		return clusterstate.ImageVersion(c.Image), nil
-	}
-	return "", fmt.Errorf("the manifest of %s has no container of that name", component)
-}
 
 // rebootFile identifies a /run/reboot-required that no longer asks for a reboot.
 type rebootFile struct {

@@ -32,8 +32,7 @@ func TestGather(t *testing.T) {
 		HasFiles:  true,
 		BootID:    bootID,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
-		Kubeadm: done, ControlPlane: true,
-		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},
+		Kubeadm: done,
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)

@@ -3,23 +3,10 @@ package host
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
-
-// FuzzManifestTag parses static pods' manifests, which people may have edited.
-func FuzzManifestTag(f *testing.F) {
-	f.Add([]byte("spec: {containers: [{name: kube-apiserver, image: 'registry.k8s.io/kube-apiserver:v1.34.4@sha256:ab'}]}"))
-	f.Add([]byte("spec: {containers: [{name: kube-apiserver, image: 'localhost:5000/kube-apiserver'}]}"))
-	f.Add([]byte("spec: []"))
-	f.Fuzz(func(t *testing.T, manifest []byte) {
-		if tag, err := manifestTag(manifest, "kube-apiserver"); err == nil && strings.ContainsAny(tag, "/@") {
-			t.Errorf("%q has the tag %q", manifest, tag)
-		}
-	})
-}
 
 // FuzzResult parses results, which may be truncated by a power cut or be of another version.
 func FuzzResult(f *testing.F) {

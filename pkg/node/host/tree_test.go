@@ -26,14 +26,9 @@ func newTree(t *testing.T) host.Layout {
 	}
 	write(t, l, host.ImagesDir+"/.#sysupdate"+image.Name("v1.34.4", arch)+"0123", "partial")
 	write(t, l, host.ImagePath("v1.34", arch), "another name")
-	write(t, l, host.ManifestsDir+"/kube-apiserver.yaml", manifest("kube-apiserver", "registry.k8s.io:443/kube-apiserver:v1.34.3"))
-	write(t, l, host.ManifestsDir+"/kube-scheduler.yaml", manifest("kube-scheduler", "mirror/kube-scheduler:v1.34.2@sha256:00"))
+	write(t, l, host.ManifestsDir+"/.keep", "")
 	point(t, l, "../.."+host.ImagePath("v1.34.3", arch))
 	return l
-}
-
-func manifest(name, image string) string {
-	return "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: sidecar\n    image: other:v9\n  - name: " + name + "\n    image: " + image + "\n"
 }
 
 func write(t *testing.T, l host.Layout, path, text string) {

@@ -21,9 +21,9 @@ var (
 	inputFiles = []string{"/etc/fstab", "/etc/os-release", host.KubeletFlags, host.KubeletConfig, "/etc/default/kubelet", "/etc/sysconfig/kubelet"}
 )
 
-// fingerprint returns a text that changes with what a rehearsal of the versions reads. It opens no file: times and sizes
+// fingerprint returns a text that changes with what a rehearsal of the versions reads; kubeletFiles are its configuration. It opens no file: times and sizes
 // tell. The names of the merged extensions are part of it.
-func fingerprint(l host.Layout, versions []string) string {
+func fingerprint(l host.Layout, versions, kubeletFiles []string) string {
 	hash := sha256.New()
 	for _, version := range versions {
 		describe(hash, l, host.ImagePath(version, host.Architecture()))
@@ -35,7 +35,7 @@ func fingerprint(l host.Layout, versions []string) string {
 	for _, unit := range []string{"kubelet.service", "containerd.service"} {
 		files = append(files, facts.ReadUnitFile(l, unit).Path)
 	}
-	for _, file := range append(files, facts.KubeletConfigFiles(l)...) {
+	for _, file := range append(files, kubeletFiles...) {
 		describe(hash, l, file)
 	}
 	_, _ = fmt.Fprintln(hash, look(l).Extensions)

@@ -47,7 +47,7 @@ func Rehearse(ctx context.Context, l host.Layout, found verb.HostFacts, log *hos
 	if !slices.Contains(versions, found.Active) {
 		versions = append([]string{found.Active}, versions...)
 	}
-	inputs := fingerprint(l, versions)
+	inputs := fingerprint(l, versions, facts.FindKubelet(ctx, l).ConfigFiles())
 	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) {
 		return last.Rehearsals
 	}
@@ -85,9 +85,10 @@ type rehearsing struct {
 // all rehearses the boot with each version. What runs now is tried first, as all others are compared with it.
 func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1.Rehearsal) {
 	today, untried := r.merge(ctx, r.running)
+	kubelet := facts.FindKubelet(ctx, r.layout)
 	for _, to := range versions {
 		out := v1alpha1.Rehearsal{Version: to}
-		start, startProblem := facts.ReadKubeletStart(ctx, r.layout, !sameLine(to, r.running))
+		start, startProblem := kubelet.Start(ctx, !sameLine(to, r.running))
 		next, err := today, untried
 		if err == nil && to != r.running {
 			next, err = r.merge(ctx, to)
@@ -95,7 +96,7 @@ func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1
 		if err == nil {
 			out = Judge(Boots{
 				Version: to, Running: r.running, Today: today, Next: next,
-				Extensions: mergedNow(r.layout), KubeletProgram: start.Program,
+				Extensions: mergedNow(r.layout), KubeletProgram: kubelet.Program(),
 			})
 		} else {
 			out.Untried = append(out.Untried, fmt.Sprintf("the merge: %v", err))

@@ -37,8 +37,8 @@ type HostFacts struct {
 	// whether it has one of etcd.
 	ControlPlane bool `json:"controlPlane"`
 	EtcdMember   bool `json:"etcdMember,omitempty"`
-	// StaticPods maps a control-plane component, such as kube-apiserver, to
-	// the tag of the image in its manifest.
+	// StaticPods maps a control-plane component, such as kube-apiserver, to the tag of the
+	// image in its manifest, which is empty if the manifest cannot be understood.
 	StaticPods map[string]string `json:"staticPods,omitempty"`
 	// Confs are the files in the node's own sysupdate definitions.
 	Confs []string `json:"confs,omitempty"`

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -95,7 +97,8 @@ func (h *hostSense) requestFacts(ctx context.Context, now time.Time, after strin
 // Kubernetes comes as a sysext image.
 func (v *hostView) maxAge() time.Duration {
 	problem := v.facts.Unsupported == nil && (v.facts.ConfProblem != "" || v.facts.MissingImage != "" || v.facts.Armed)
-	if problem || v.facts.Guarded || v.facts.KubeletProblem != "" {
+	rehearsed := slices.ContainsFunc(v.facts.Node.Rehearsals, func(r v1alpha1.Rehearsal) bool { return len(r.Problems) > 0 })
+	if problem || rehearsed || v.facts.Guarded || v.facts.KubeletProblem != "" {
 		return factsAgeProblem
 	}
 	return factsAge

@@ -101,7 +101,7 @@ test-modules:
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...
 	$(GOLANGCI) --build-tags integration ./pkg/node/host ./pkg/node/sysupdate
-	$(GOLANGCI) --build-tags prometheus,browser,fleet ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench
+	$(GOLANGCI) --build-tags prometheus,browser,fleet,skew ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench ./test/skew
 	for os in darwin linux; do GOOS=$$os GOARCH=arm64 go vet ./cmd/kubectl-upgrade ./cmd/coordinator ./test/play || exit; done
 	for module in $(MODULES); do (cd $$module && $(GOLANGCI) --config $(CURDIR)/.golangci.yml --build-tags $(TAGS) ./...) || exit; done
 	cd pkg/api && $(APILINT) ./v1alpha1
@@ -154,6 +154,18 @@ APISERVERS ?= v1.32.2 v1.36.1
 test-apiservers: packages lab ## Ask the API servers of APISERVERS to accept manifests/ and the chart (root: builds them into a cache first)
 	for version in $(APISERVERS); do bin/lab assets --version $$version --out $(LAB_CACHE)/programs-$$version && \
 		(cd release/chart && KUBE_ASSETS=$(LAB_CACHE)/programs-$$version go test -count 1 -v -run 'TestServerAccepts|TestKustomize' .) || exit; done
+
+# The former version of kubectl-upgrade, to run beside this one: the newest tag or, until there is one, the commit in lab/e2e/former.
+FORMER = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || cat lab/e2e/former)
+former:
+	rm -rf bin/former && mkdir -p bin/former
+	git archive $(FORMER) | tar -x -C bin/former
+
+SKEW_PROGRAMS := ./cmd/coordinator ./cmd/kubectl-upgrade ./test/play
+test-skew: assets former ## Each verb of the plugin on a cluster of the former version, and the other way round (3 minutes, once compiled)
+	go build -ldflags '-s -w -X main.version=v0.2.0' -o bin/skew/ $(SKEW_PROGRAMS)
+	cd bin/former && go build -ldflags '-s -w -X main.version=v0.1.0' -o bin/ $(SKEW_PROGRAMS)
+	FORMER=$(abspath bin/former) BUILDS="$$(git rev-parse --short=8 HEAD) $(FORMER)" PAGE=$(abspath lab/results/skew.md) go test -count 1 -timeout 60m -v -tags skew -run 'TestSkew$$' ./test/skew
 
 SEEDS ?= 2000
 sim: ## Simulate SEEDS clusters with random faults, from FIRST (docs/simulator.md); SEED=n tells the story of one
@@ -222,4 +234,4 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2} \
 		/^##@ End/ {while ((getline line < "lab/e2e/runs.txt") > 0) if (line !~ /^#/) {split(line, c, " "); sub(/^[^ ]+ +[^ ]+ +[^ ]+ +/, "", line); printf "  make e2e-%-11s %s\n", c[1], line}}' $(MAKEFILE_LIST)
 
-.PHONY: FORCE lab release docs test-modules test-plugin test-race test-systemd test-without-race $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
+.PHONY: FORCE former lab release docs test-modules test-plugin test-race test-systemd test-without-race $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))

@@ -20,11 +20,9 @@ install)
 	rm -rf dist/charts && make --no-print-directory chart VERSION=v0.0.0-lab
 	;;
 self)
-	# The newest tag; until there is one, the commit in lab/e2e/former.
-	commit=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || cat lab/e2e/former)
 	export FORMER=$root/bin/former
-	rm -rf "$FORMER" dist/charts && mkdir -p "$FORMER"
-	git archive "$commit" | tar -x -C "$FORMER"
+	rm -rf dist/charts
+	make --no-print-directory former
 	make --no-print-directory -C "$FORMER" image chart VERSION=v0.0.0-former IMAGE=ghcr.io/kubectl-upgrade/node-agent:former
 	GOBIN=$root/bin go install helm.sh/helm/v4/cmd/helm@v4.3.2
 	make --no-print-directory chart VERSION=v0.0.0-lab

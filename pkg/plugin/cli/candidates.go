@@ -178,7 +178,7 @@ func (p *program) complete(names candidates) cobra.CompletionFunc {
 func (p *program) candidatesFor(cmd *cobra.Command, names candidates) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), endTimeout)
 	defer cancel()
-	reader, err := p.reader()
+	reader, err := p.newReader()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -32,6 +32,7 @@ type program struct {
 	access                   *rest.Config    // the cluster, where it is one of several. Nil: that of the flags
 	lists                    *snapshot.Lists // what the last snapshotFrom has read of the cluster
 	sources                  *sources        // the indexes that were read, where they may be read once. Nil: each time
+	reached                  *reached
 	color                    string
 	verbosity                int
 	version                  string
@@ -46,6 +47,7 @@ func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 
 func newProgram(streams genericiooptions.IOStreams, version string) *program {
 	p := &program{
+		reached: &reached{readers: map[string]*reader{}},
 		written: &written{out: streams.Out}, terminalOut: streams.Out, terminalErr: streams.ErrOut,
 		cluster: genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(config *rest.Config) *rest.Config { return onlyAPI(unlimited(config)) }), version: version, now: time.Now,
 	}

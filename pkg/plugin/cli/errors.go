@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/watch"
 )
@@ -88,9 +88,6 @@ func isMissing(err error) bool {
 
 const installHint = "see Install in its README.md"
 
-// undeclaredField matches what the API server says of a field that a definition does not have.
-var undeclaredField = regexp.MustCompile(`unknown field "([^"]+)"`)
-
 // explain returns an error of the API server with what it means, and what to try next.
 func explain(doing string, err error) error {
 	var unreachable *url.Error
@@ -111,10 +108,6 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: this cluster does not know the kind, kubectl-upgrade is not installed on it; %s", doing, installHint)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; ask the cluster's administrators for that right", err)
-	case apierrors.IsBadRequest(err) && undeclaredField.MatchString(err.Error()):
-		field := undeclaredField.FindStringSubmatch(err.Error())[1]
-		return fmt.Errorf("%s: the cluster's CRDs are older than this plugin and have no field %s; apply the CRDs of the plugin's version (`kubectl upgrade version --client`) first, or leave the option out",
-			doing, field)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the API server does not accept your credentials; try `kubectl auth whoami`", doing)
 	case errors.As(err, &unreachable) && strings.Contains(unreachable.URL, "//localhost:8080/"): // client-go's address without a kubeconfig
@@ -126,7 +119,7 @@ func explain(doing string, err error) error {
 	case errors.As(err, &unreachable):
 		return fmt.Errorf("%s: the API server does not answer (%w); try `kubectl cluster-info`", doing, unreachable.Err)
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w", doing, doctor.Undeclared(err))
 }
 
 // safe is an io.Writer for everything that people see. A node's log, an object's message

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -123,7 +124,7 @@ func troubleOf(err error, named string, access *rest.Config, limit time.Duration
 	case errors.As(err, &unreachable):
 		return trouble(fleet.ReasonUnreachable, "%v", unreachable.Err)
 	}
-	return trouble(fleet.ReasonUnreadable, "%v", err)
+	return trouble(fleet.ReasonUnreadable, "%v", doctor.Undeclared(err))
 }
 
 // expiredCertificate says since when the person's client certificate has not been valid. Empty: it is, or

@@ -113,6 +113,7 @@ func (f *fleetCommand) reach(ctx context.Context, c fleet.Cluster, access *rest.
 	default:
 		return m, err
 	}
+	f.reached.add(c.Context, m.reader)
 	return m, nil
 }
 

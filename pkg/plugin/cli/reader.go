@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +33,8 @@ type reader struct {
 	kinds  *kube.Kinds
 	access *rest.Config
 	now    func() time.Time
+	// answered reports whether the API server has answered a request.
+	answered atomic.Bool
 }
 
 // manager is the name under which the plugin writes fields.
@@ -43,18 +47,28 @@ func unlimited(config *rest.Config) *rest.Config {
 	return config
 }
 
-// reader connects to the cluster as the user.
+// reader connects to the cluster as the user, and notes that the cluster's version is to be compared.
 func (p *program) reader() (*reader, error) {
+	r, err := p.newReader()
+	if err == nil && p.access == nil { // one of several is noted once it has answered
+		p.reached.add(*p.cluster.Context, r)
+	}
+	return r, err
+}
+
+// newReader connects to the cluster as the user.
+func (p *program) newReader() (*reader, error) {
 	access, err := p.restConfig()
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := kube.NewKinds(access)
-	if err != nil {
+	r := &reader{access: access, now: p.now}
+	access.Wrap(func(next http.RoundTripper) http.RoundTripper { return noting{next, &r.answered} })
+	if r.kinds, err = kube.NewKinds(access); err != nil {
 		return nil, err
 	}
-	others, err := kubernetes.NewForConfig(access)
-	return &reader{kube: others, kinds: kinds, access: access, now: p.now}, err
+	r.kube, err = kubernetes.NewForConfig(access)
+	return r, err
 }
 
 // pageSize is how many Nodes and pods are read at a time. An API server that is busy takes long for each

@@ -25,6 +25,9 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	root := p.command()
 	root.SetArgs(args)
 	err := untilInterrupted(ctx, func() error { return withoutStack(version, func() error { return root.ExecuteContext(ctx) }) })
+	for _, skew := range p.skews(ctx) {
+		fmt.Fprintln(p.ErrOut, "warning:", clip(skew))
+	}
 	if problem := p.written.problem(); problem != nil && (err == nil || errors.Is(err, errWork) || errors.Is(err, problem)) {
 		err = fmt.Errorf("writing standard output: %w", cause(problem))
 	}

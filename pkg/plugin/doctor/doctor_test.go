@@ -75,6 +75,7 @@ func TestCheck(t *testing.T) {
 		{"kinds may not be read", func(f *Facts) { f.Kinds = nil }, "installation unknown: may not be read", OK},
 		{"a kind is missing", func(f *Facts) { f.Kinds = append(f.Kinds, Kind{Name: "UpgradeRecord", Missing: true}) }, "kinds fail: does not know the kind UpgradeRecord", Fail},
 		{"a field is missing", func(f *Facts) { f.Kinds[0].Lacks = []string{"spec.mode"} }, "kinds warn: NodeUpgrade lacks spec.mode", Warn},
+		{"a field of a newer version is missing", func(f *Facts) { f.Kinds[0].Lacks, f.Policy.Status.CoordinatorVersion = []string{"spec.mode"}, "v0.4.0" }, "kinds warn: it is newer than this plugin", Warn},
 		{"definitions may not be read", func(f *Facts) { f.Kinds[0].Unread = true }, "kinds unknown: every field that this plugin uses is not known", OK},
 		{"no coordinator", func(f *Facts) { f.Coordinator = nil }, "coordinator unknown: no Deployment", OK},
 		{"no leader", func(f *Facts) { f.CoordinatorProblem = "no coordinator has run yet" }, "coordinator fail: No coordinator has run yet", Fail},

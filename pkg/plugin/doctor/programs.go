@@ -56,7 +56,7 @@ func kinds(f Facts) (lines []Line) {
 		case k.Missing:
 			lines = append(lines, Line{"kinds", Fail, "the cluster does not know the kind " + k.Name, "Apply the CustomResourceDefinitions of the installed version; " + install})
 		case len(k.Lacks) > 0:
-			lines = append(lines, Line{"kinds", Warn, fmt.Sprintf("the definition of %s lacks %s: it is older than this plugin", k.Name, strings.Join(k.Lacks, ", ")), "Apply the CustomResourceDefinitions of the plugin's version, then the coordinator and agents of that version; " + install})
+			lines = append(lines, lacking(k, Skew(f.Plugin, f.coordinatorVersion())))
 		}
 	}
 	switch {
@@ -66,6 +66,15 @@ func kinds(f Facts) (lines []Line) {
 		lines = []Line{{"kinds", OK, fmt.Sprintf("the cluster knows all %d kinds, with every field that this plugin uses", len(f.Kinds)), ""}}
 	}
 	return lines
+}
+
+// lacking warns of a definition without fields that the plugin uses. skew is that of the plugin and the cluster.
+func lacking(k Kind, skew string) Line {
+	lacks := fmt.Sprintf("the definition of %s lacks %s: ", k.Name, strings.Join(k.Lacks, ", "))
+	if strings.HasPrefix(skew, updatePlugin) {
+		return Line{"kinds", Warn, lacks + "it is newer than this plugin", "Install the plugin of the cluster's version"}
+	}
+	return Line{"kinds", Warn, lacks + "it is older than this plugin", "Apply the CustomResourceDefinitions of the plugin's version, then the coordinator and agents of that version; " + install}
 }
 
 func coordinator(f Facts) []Line {

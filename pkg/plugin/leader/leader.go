@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/secret"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
@@ -67,7 +68,7 @@ func (c *Cluster) Identify(ctx context.Context) error {
 
 // problem returns an error that names the cluster.
 func (c *Cluster) problem(doing string, err error) error {
-	return fmt.Errorf("context %s: %s: %w", c.Name, doing, err)
+	return fmt.Errorf("context %s: %s: %w", c.Name, doing, doctor.Undeclared(err))
 }
 
 // Check returns why the follower cannot follow the leader. Nothing is written.

@@ -2,20 +2,24 @@ package migrate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
@@ -129,7 +133,7 @@ func (c *Changeover) createSchedule(ctx context.Context, wanted *v1alpha1.Mainte
 	if wanted == nil {
 		return nil
 	}
-	_, err := c.Ours.MaintenanceSchedules.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manager, DryRun: c.DryRun})
+	_, err := c.Ours.MaintenanceSchedules.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: c.DryRun})
 	if apierrors.IsAlreadyExists(err) {
 		there, err := c.Ours.MaintenanceSchedules.Get(ctx, wanted.Name, metav1.GetOptions{})
 		switch {
@@ -141,7 +145,7 @@ func (c *Changeover) createSchedule(ctx context.Context, wanted *v1alpha1.Mainte
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("creating MaintenanceSchedule %s: %w", wanted.Name, err)
+		return fmt.Errorf("creating MaintenanceSchedule %s: %w", wanted.Name, doctor.Undeclared(err))
 	}
 	c.say("maintenanceschedule.%s/%s created", v1alpha1.Group, wanted.Name)
 	return nil
@@ -289,12 +293,33 @@ func (c *Changeover) changePolicy(ctx context.Context, change func(*v1alpha1.Upg
 		if err != nil {
 			return err
 		}
-		change(policy)
-		_, err = c.Ours.UpgradePolicies.Update(ctx, policy, metav1.UpdateOptions{FieldManager: manager, DryRun: c.DryRun})
+		patch, err := changesOf(policy, change)
+		if err != nil {
+			return err
+		}
+		options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: c.DryRun}
+		_, err = c.Ours.UpgradePolicies.Patch(ctx, policy.Name, types.MergePatchType, patch, options)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("changing UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
+		return fmt.Errorf("changing UpgradePolicy %s: %w", v1alpha1.PolicyName, doctor.Undeclared(err))
 	}
 	return nil
+}
+
+// changesOf changes the policy, and returns what that changed as a merge patch for the version that was read.
+// An update would remove fields that this version does not know.
+func changesOf(policy *v1alpha1.UpgradePolicy, change func(*v1alpha1.UpgradePolicy)) ([]byte, error) {
+	was := policy.DeepCopy()
+	was.ResourceVersion = ""
+	before, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	change(policy)
+	after, err := json.Marshal(policy)
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(before, after)
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/former"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -129,13 +130,28 @@ func withOthers[T any](list, others []T, name func(T) string) []T {
 	return all
 }
 
-// ParseRecord reads a record.
-func ParseRecord(text string) (Record, error) {
-	var r Record
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
+// ParseRecord reads a record, which a former version may have written.
+func ParseRecord(text string) (r Record, err error) {
+	var stored map[string]any
+	if err = json.Unmarshal([]byte(text), &stored); err == nil {
+		for _, fields := range []string{"before", "after"} {
+			former.Convert(map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy", "spec": stored[fields]})
+		}
+		err = convert(stored, &r)
+	}
+	if err != nil {
 		return r, fmt.Errorf("the record of the changeover cannot be read: %w", err)
 	}
 	return r, nil
+}
+
+// convert reads what is in a map as JSON is.
+func convert(from map[string]any, into any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
 }
 
 // String returns the record as JSON.

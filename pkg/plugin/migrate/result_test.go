@@ -48,3 +48,14 @@ func TestGatesAndNoticesOfOthersStay(t *testing.T) {
 		t.Errorf("undone after another change: got %q, changed %q", names(), changed)
 	}
 }
+
+// TestRecordOfFormerVersion checks that undoing a changeover of the former version loses nothing.
+func TestRecordOfFormerVersion(t *testing.T) {
+	record, err := ParseRecord(`{"program":"kured","before":{"gates":[{"name":"a","cluster":{"kubeconfigSecret":"leader","soakSeconds":60}}]},"after":{}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := record.Before.Gates[0].Cluster.KubeconfigSecretRef.Name; got != "leader" {
+		t.Errorf("the kubeconfig of the gate is in Secret %q, want leader", got)
+	}
+}

@@ -56,6 +56,7 @@ func TestMaxAge(t *testing.T) {
 		"a problem":        {verb.HostFacts{ConfProblem: "two files"}, factsAgeProblem},
 		"armed":            {verb.HostFacts{Armed: true}, factsAgeProblem},
 		"the guard":        {verb.HostFacts{Guarded: true}, factsAgeProblem},
+		"a rehearsal":      {verb.HostFacts{Node: v1alpha1.NodeFacts{Rehearsals: []v1alpha1.Rehearsal{{Problems: make([]v1alpha1.RehearsalProblem, 1)}}}}, factsAgeProblem},
 		"packages":         {verb.HostFacts{Unsupported: &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage}, ConfProblem: "no file", Armed: true}, factsAge},
 	} {
 		view := hostView{facts: &test.facts}

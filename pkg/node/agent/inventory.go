@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
 // inventoryPause is how long a write may take to come back through the watch, and
@@ -88,6 +89,11 @@ func (p *reportSense) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts 
 	}
 	if p.host.seen.facts.EtcdMember {
 		facts.StaticPods = append(facts.StaticPods, "etcd")
+	}
+	if p.host.engine.status == host.UpdateEngineNeedReboot {
+		for i := range facts.Rehearsals {
+			facts.Rehearsals[i].LeftOut = append(facts.Rehearsals[i].LeftOut, "the operating system that update_engine has staged: its boot was not rehearsed")
+		}
 	}
 	if p.host.engine.problem != "" {
 		facts.Problems = append(facts.Problems, p.host.engine.problem)

@@ -77,6 +77,8 @@ type AgentPod struct {
 	Since time.Time // when it became Ready, or not Ready
 	// Waiting is why its container does not run, such as CrashLoopBackOff; empty: it does.
 	Waiting string
+	// Last is what its container said when it ended last, or how it ended; empty: that is not known.
+	Last string
 }
 
 // Preflight is the report of the last preflight run for an upgrade.

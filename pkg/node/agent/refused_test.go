@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +32,7 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 			t.Cleanup(func() { apitest.InstallCRDs(t, c.config) }) // other tests use this API server, too
 			c.limit(row.plural, row.path)
 			c.order(v1alpha1.ReleaseNone)
+			c.readyWithin = 0 // as soon as its status is written
 			c.run()
 			for end := time.Now().Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 				list, err := c.admin.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{FieldSelector: "reason=APIWriteFailed,involvedObject.uid=" + c.owner.UID})
@@ -37,6 +41,11 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 					if e := list.Items[0]; !strings.HasPrefix(e.Message, row.want) || !strings.Contains(e.Message, row.field) || e.Count != 1 {
 						t.Errorf("recorded %d times: %s", e.Count, e.Message)
 					}
+					if writes := row.plural != "nodeupgrades"; writes {
+						c.awaitReady()
+					} else if c.ready.Load() > 0 {
+						t.Error("it is ready, and cannot write its status")
+					}
 					return
 				}
 				if len(list.Items) > 1 || time.Now().After(end) {
@@ -44,6 +53,38 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRefusal checks that the agent ends once the API server has refused its status for a while, and not
+// because it is silent.
+func TestRefusal(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeupgrades"}, "w1", errors.New("no rights"))
+	silent := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		answers []error // one a minute
+		ends    bool
+	}{
+		"it is taken":                   {[]error{nil, nil, nil, nil}, false},
+		"it is refused":                 {[]error{nil, forbidden, forbidden, forbidden}, true},
+		"it is refused for a minute":    {[]error{forbidden, forbidden, nil, forbidden}, false},
+		"nobody answers":                {[]error{nil, silent, silent, silent, silent}, false},
+		"nobody answers any more":       {[]error{forbidden, silent, silent, silent}, false},
+		"a conflict is none":            {[]error{apierrors.NewConflict(schema.GroupResource{}, "w1", nil), nil, nil}, false},
+		"an expired token is refused":   {[]error{apierrors.NewUnauthorized("expired"), silent, apierrors.NewUnauthorized("expired")}, true},
+		"a webhook has refused it once": {[]error{forbidden, nil, nil, nil}, false},
+	} {
+		now := time.Date(2026, 11, 30, 1, 0, 0, 0, time.UTC)
+		p := reportSense{Config: &Config{Node: "w1", Now: func() time.Time { return now }}}
+		var got error
+		for _, answer := range test.answers {
+			p.noteAnswer(answer)
+			got = cmp.Or(got, p.refusal())
+			now = now.Add(time.Minute)
+		}
+		if (got != nil) != test.ends || got != nil && !strings.HasPrefix(got.Error(), "the API server has refused the status of NodeUpgrade w1 for 2m0s: ") {
+			t.Errorf("%s: got %v, ends %t", name, got, test.ends)
+		}
 	}
 }
 

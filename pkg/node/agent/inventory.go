@@ -31,14 +31,14 @@ func (p *reportSense) writeInventory(ctx context.Context, r *round) {
 	}
 	if p.host.seen.facts.ControlPlane && p.etcd.at.IsZero() { // preflight would report a problem
 		if p.etcd.isPaused() { // perhaps for as long as a drain takes, and a rollout of agents waits for this one
-			p.nothingToWrite(r)
+			p.factsReported(r)
 		}
 		return
 	}
 	written := p.writtenInventory(node, r.Now)
 	found := p.nodeFacts(written)
 	if written != nil && !factsChanged(*written, found) {
-		p.nothingToWrite(r)
+		p.factsReported(r)
 		return
 	}
 	if p.inventory.written == nil && r.Now.Sub(p.inventory.at) < inventoryPause {
@@ -56,12 +56,11 @@ func (p *reportSense) writeInventory(ctx context.Context, r *round) {
 		return
 	}
 	p.inventory.written = &found
-	p.ready()
+	p.factsReported(r)
 }
 
-// nothingToWrite makes the agent ready though it writes no facts, once its status was written. Without a NodeUpgrade
-// there is none to write.
-func (p *reportSense) nothingToWrite(r *round) {
+// factsReported makes the agent ready, if its status was written, too. Without a NodeUpgrade there is none to write.
+func (p *reportSense) factsReported(r *round) {
 	if p.accepted || r.order == nil {
 		p.ready()
 	}

@@ -32,7 +32,6 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 			t.Cleanup(func() { apitest.InstallCRDs(t, c.config) }) // other tests use this API server, too
 			c.limit(row.plural, row.path)
 			c.order(v1alpha1.ReleaseNone)
-			c.readyWithin = 0 // as soon as its status is written
 			c.run()
 			for end := time.Now().Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 				list, err := c.admin.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{FieldSelector: "reason=APIWriteFailed,involvedObject.uid=" + c.owner.UID})
@@ -40,11 +39,6 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 				if len(list.Items) == 1 {
 					if e := list.Items[0]; !strings.HasPrefix(e.Message, row.want) || !strings.Contains(e.Message, row.field) || e.Count != 1 {
 						t.Errorf("recorded %d times: %s", e.Count, e.Message)
-					}
-					if writes := row.plural != "nodeupgrades"; writes {
-						c.awaitReady()
-					} else if c.ready.Load() > 0 {
-						t.Error("it is ready, and cannot write its status")
 					}
 					return
 				}
@@ -54,6 +48,23 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNotReadyWhileRefused checks that an agent whose status is refused is not ready, also when ReadyWithin has passed,
+// and is ready once the API server takes the status.
+func TestNotReadyWhileRefused(t *testing.T) {
+	c := newCluster(t, "agent-refused")
+	t.Cleanup(func() { apitest.InstallCRDs(t, c.config) })
+	c.limit("nodeupgrades", "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/versions/properties/kubelet/maxLength")
+	c.readyWithin = 5 * time.Second
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	time.Sleep(c.readyWithin + 5*time.Second)
+	if c.ready.Load() > 0 {
+		t.Error("it is ready, and cannot write its status")
+	}
+	apitest.InstallCRDs(t, c.config)
+	c.awaitReady()
 }
 
 // TestRefusal checks that the agent ends once the API server has refused its status for a while, and not

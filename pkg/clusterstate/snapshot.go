@@ -19,10 +19,13 @@ type Snapshot struct {
 	// defaults apply.
 	Policy *v1alpha1.UpgradePolicy `json:"policy,omitempty"`
 	// State is what the coordinator remembers. Nil: nothing yet, or it was not read.
-	State      *v1alpha1.CoordinatorState `json:"-"`
-	Slots      []Slot                     `json:"slots"`
-	APIServers []StaticPod                `json:"apiServers"`
-	Etcd       []StaticPod                `json:"etcd"`
+	State *v1alpha1.CoordinatorState `json:"-"`
+	Slots []Slot                     `json:"slots"`
+	// KeptUntil is until when the slots of nodes are kept for them whose Node objects were deleted while their machines
+	// were out of service. Only the coordinator knows.
+	KeptUntil  map[Owner]time.Time `json:"-"`
+	APIServers []StaticPod         `json:"apiServers"`
+	Etcd       []StaticPod         `json:"etcd"`
 	// Controllers are kube-controller-manager and kube-scheduler. Only whether they are Ready
 	// counts.
 	Controllers []StaticPod `json:"controllers,omitempty"`

@@ -123,6 +123,10 @@ func TestRound(t *testing.T) {
 			pods: []runtime.Object{pod("a", leaving)},
 			want: Progress{Left: 1, Message: "1 pod is terminating: default/a"},
 		},
+		"a finalizer keeps a pod that has ended": {
+			pods: []runtime.Object{pod("a", leaving, finishedPod), pod("job", labelled("wait"), leaving, finishedPod)},
+			want: Progress{Message: "drained"},
+		},
 		"an unmanaged pod keeps all others": {
 			pods:  []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
 			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},

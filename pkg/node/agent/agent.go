@@ -25,6 +25,8 @@ type Host interface {
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
 	SoftReboot(ctx context.Context) error
+	// IsStopping reports whether the host shuts down, for a reboot of either kind.
+	IsStopping(ctx context.Context) (bool, error)
 	// LastRequest returns the last request for a verb, or nil. Open opens a file in the
 	// state directory.
 	LastRequest(v verb.Verb) (*verb.Request, error)

@@ -111,8 +111,7 @@ var faults = []fault{
 	{name: "budget", what: "a PodDisruptionBudget allows no eviction", at: steps{draining}, blocked: true, inject: none, says: says{"w1", v1alpha1.ReasonDrainBlocked, "default/stuck"}},
 	{name: "pod-ignores-sigterm", what: "a pod ignores SIGTERM", at: steps{draining}, before: patchStuck(slowPod), inject: none,
 		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: killStuck, then: all(ended, patchStuck(quickPod), killStuck)}, // the last slow one, too
-	{name: "pod-finalizer", what: "a pod has a finalizer that nobody removes", at: steps{draining}, before: addFinalizer, inject: none,
-		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: removeFinalizer},
+	{name: "pod-finalizer", what: "a finalizer that nobody removes keeps a pod that has ended", at: steps{draining}, before: addFinalizer, inject: none, then: all(ended, removeFinalizer)},
 
 	// The source of images.
 	{name: "source-cut", what: "the download of the image breaks off", at: steps{staging}, stages: true, inject: onLab("fault", "cut"),

@@ -19,10 +19,13 @@ type Snapshot struct {
 	// defaults apply.
 	Policy *v1alpha1.UpgradePolicy `json:"policy,omitempty"`
 	// State is what the coordinator remembers. Nil: nothing yet, or it was not read.
-	State      *v1alpha1.CoordinatorState `json:"-"`
-	Slots      []Slot                     `json:"slots"`
-	APIServers []StaticPod                `json:"apiServers"`
-	Etcd       []StaticPod                `json:"etcd"`
+	State *v1alpha1.CoordinatorState `json:"-"`
+	Slots []Slot                     `json:"slots"`
+	// KeptUntil is until when the slots of nodes are kept for them whose Node objects were deleted while their machines
+	// were out of service. Only the coordinator knows.
+	KeptUntil  map[Owner]time.Time `json:"-"`
+	APIServers []StaticPod         `json:"apiServers"`
+	Etcd       []StaticPod         `json:"etcd"`
 	// Controllers are kube-controller-manager and kube-scheduler. Only whether they are Ready
 	// counts.
 	Controllers []StaticPod `json:"controllers,omitempty"`
@@ -77,6 +80,8 @@ type AgentPod struct {
 	Since time.Time // when it became Ready, or not Ready
 	// Waiting is why its container does not run, such as CrashLoopBackOff; empty: it does.
 	Waiting string
+	// Last is what its container said when it ended last, or how it ended; empty: that is not known.
+	Last string
 }
 
 // Preflight is the report of the last preflight run for an upgrade.

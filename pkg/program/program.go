@@ -1,5 +1,6 @@
 // Package program has what all programs of this project do alike: run a command until a
-// signal ends it, name their version, and end when their loop stops.
+// signal ends it, name their version, end when their loop stops, and leave their last error
+// where the kubelet shows it.
 package program
 
 import (
@@ -26,7 +27,7 @@ func SetGC(percent int) {
 }
 
 // Run executes the command and ends the process. SIGTERM and an interrupt end the command's
-// context.
+// context. The error of a command that was not ended so is the container's last message.
 func Run(command *cobra.Command) {
 	SetGC(waitsMostly)
 	SetMemoryLimit()
@@ -41,6 +42,7 @@ func Run(command *cobra.Command) {
 	case err != nil && stopped:
 		os.Exit(128 + int(syscall.SIGTERM)) // as a shell reports it; the guard's unit expects it
 	case err != nil:
+		leaveMessage(terminationLog, err.Error())
 		os.Exit(1)
 	}
 }

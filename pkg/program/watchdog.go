@@ -27,7 +27,9 @@ func ExitingWatchdog(loop string) Watchdog {
 	return Watchdog{Limit: WatchdogLimit, Hung: func() {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		fmt.Fprintf(os.Stderr, "%s hangs: a round has taken more than %s. The program ends, to be started again. What it was doing:\n%s\n", loop, WatchdogLimit, stacks)
+		message := fmt.Sprintf("%s hangs: a round has taken more than %s. The program ends, to be started again.", loop, WatchdogLimit)
+		fmt.Fprintf(os.Stderr, "%s What it was doing:\n%s\n", message, stacks)
+		leaveMessage(terminationLog, message)
 		os.Exit(1)
 	}}
 }

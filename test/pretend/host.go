@@ -299,6 +299,9 @@ func (h *Host) SoftReboot(context.Context) error {
 	return nil
 }
 
+// IsStopping reports whether the host shuts down: here a reboot takes no time.
+func (h *Host) IsStopping(context.Context) (bool, error) { return false, nil }
+
 // SoftRebootCount counts soft reboots.
 func (h *Host) SoftRebootCount() int32 {
 	h.Lock()

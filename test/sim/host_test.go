@@ -201,6 +201,14 @@ func (h hostOf) Reboot(context.Context) error {
 	return nil
 }
 
+// IsStopping is systemd's SystemState.
+func (h hostOf) IsStopping(context.Context) (bool, error) {
+	if h.agent.dead() {
+		return false, errDead
+	}
+	return h.shutting, nil
+}
+
 // What only Agent.Run needs.
 
 func (h hostOf) Changes(context.Context) (<-chan host.Change, error) { return nil, errDead }

@@ -62,11 +62,10 @@ type Coordinator struct {
 	gates      *gate.Keeper
 	hooks      *hook.Keeper
 
-	progress  progress                      // of the active upgrade
-	behind    progress                      // of the policy's newest version
-	reasons   reasons                       // of nodes that wait
-	holders   map[clusterstate.Owner]holder // the nodes that hold slots
-	holdersAt time.Time                     // when that was noted
+	progress progress     // of the active upgrade
+	behind   progress     // of the policy's newest version
+	reasons  reasons      // of nodes that wait
+	holders  plan.Holders // the nodes that hold slots
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -258,12 +257,12 @@ func (c *Coordinator) decide(ctx context.Context, now time.Time) (d decision, ag
 			c.log.Error("the Jobs of hooks cannot be read", "error", unread)
 		}
 	}
-	gone := c.noteHolders(s, now)
+	c.holders = c.holders.Note(&s, now)
 	p := c.planWithChecks(ctx, s, now)
 	if err == nil {
 		again = earliest(again, c.notePlan(&s, &p, policy, now))
 	}
-	return decision{now, policy, shown, s, p}, earliest(again, gone, p.Next), err
+	return decision{now, policy, shown, s, p}, earliest(again, p.Next), err
 }
 
 // notePlan adds what follows from the plan to the policy's status, and has gates asked, notices sent

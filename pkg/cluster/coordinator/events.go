@@ -11,9 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -25,6 +27,7 @@ const (
 	eventIgnored   = "CheckIgnored"
 	eventReturned  = "Returned"
 	eventReplaced  = "ImageReplaced"
+	eventNotBack   = "SlotFreed"
 )
 
 // record records an event on one of our objects.
@@ -58,6 +61,14 @@ func (c *Coordinator) recordReturned(n *v1alpha1.NodeUpgrade) {
 	c.record("NodeUpgrade", n, corev1.EventTypeNormal, eventReturned,
 		fmt.Sprintf("its agent reports again, after it was abandoned (%s): it takes part in upgrades", n.Abandoned.Comment))
 	c.log.Info("a node that was abandoned reports again", "node", n.Name)
+}
+
+// recordNotBack records that the slot of a deleted Node was freed though its machine did not come back.
+func (c *Coordinator) recordNotBack(owner clusterstate.Owner) {
+	node := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: owner.Node, UID: types.UID(owner.UID)}
+	c.events.Event(node, corev1.EventTypeWarning, eventNotBack,
+		"the Node was deleted while an upgrade had its machine out of service, and none of its name came back in time: its slot was freed, and other nodes go on; "+
+			"if the machine still exists, find out why it does not join")
 }
 
 // recordProgress records what is new about an upgrade: that it was triggered, why it

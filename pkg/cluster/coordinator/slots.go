@@ -1,11 +1,10 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +26,7 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 		problems = append(problems, c.restoreSlot(ctx, lost))
 	}
 	for _, owner := range p.Reap {
-		problems = append(problems, c.reap(ctx, owner))
+		problems = append(problems, c.reap(ctx, owner, slices.Contains(p.NotBack, owner)))
 	}
 	for _, owner := range p.Abandon {
 		problems = append(problems, c.freeAbandoned(ctx, owner))
@@ -114,20 +113,20 @@ func (c *Coordinator) signsOf(ctx context.Context, owner clusterstate.Owner) (u 
 	return u, node.Annotations[v1alpha1.SlotAnnotation], err
 }
 
-// reap frees the slots of a node that is gone, once its guard cannot act any more. A cache that
-// lags may not know a Node that has just joined.
-func (c *Coordinator) reap(ctx context.Context, owner clusterstate.Owner) error {
-	if c.mayReturn(owner) {
-		return nil
-	}
+// reap frees the slots of a node that is gone; notBack if its machine was out of service and did not come back. A cache
+// that lags may not know a Node that has just joined.
+func (c *Coordinator) reap(ctx context.Context, owner clusterstate.Owner, notBack bool) error {
 	err := c.slots.Reap(ctx, owner)
-	if errors.Is(err, slot.ErrNodeExists) {
+	switch {
+	case errors.Is(err, slot.ErrNodeExists):
 		return nil
+	case err != nil:
+		return err
+	case notBack:
+		c.recordNotBack(owner)
 	}
-	if err == nil {
-		c.log.Info("a slot was freed, as its node is gone", "node", owner.Node)
-	}
-	return err
+	c.log.Info("a slot was freed, as its node is gone", "node", owner.Node, "notBack", notBack)
+	return nil
 }
 
 // freeAbandoned frees the slots of a node that a person has abandoned. It reads the
@@ -154,66 +153,4 @@ func (c *Coordinator) nodeUpgradeOf(ctx context.Context, owner clusterstate.Owne
 		return nil, nil
 	}
 	return u, nil
-}
-
-// guardReturns is how long a reboot before the guard's limit, and its way back after it, may take
-// together.
-const guardReturns = 10 * time.Minute
-
-// holder is what was seen last of a node that holds a slot.
-type holder struct {
-	unguarded bool          // it had activated no image, or was in service
-	guard     time.Duration // how long its guard watches at most; zero: that is not known
-	goneAt    time.Time     // when its Node was first seen to be gone; zero: it is there
-}
-
-// keepsUntil returns until when the slot is kept although the holder's Node is gone: the host may
-// still run, and its guard may return and reboot it.
-func (h holder) keepsUntil() time.Time {
-	if h.unguarded {
-		return h.goneAt
-	}
-	return h.goneAt.Add(cmp.Or(h.guard, v1alpha1.MaxGuardSeconds*time.Second) + guardReturns)
-}
-
-// noteHolders notes what the nodes that hold slots do: once a Node is gone, its NodeUpgrade is gone
-// too. A coordinator that has just started knows nothing of a gone node, and waits as long as any
-// guard may watch. It returns when the next slot of a gone node is due.
-func (c *Coordinator) noteHolders(s clusterstate.Snapshot, now time.Time) *time.Time {
-	there := map[clusterstate.Owner]bool{}
-	for i := range s.Nodes {
-		there[s.Nodes[i].Owner()] = true
-	}
-	upgrades, holders := index(s.NodeUpgrades), map[clusterstate.Owner]holder{}
-	var next *time.Time
-	for _, one := range s.Slots {
-		owner := one.Holder
-		if owner == (clusterstate.Owner{}) {
-			continue
-		}
-		h := c.holders[owner]
-		if u := upgrades[owner.Node]; u != nil && u.OwnedBy(types.UID(owner.UID)) {
-			phase := u.Status.Step.Info().Phase
-			h.unguarded = u.Status.Step != "" && (phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseInService || u.Spec.Type == v1alpha1.TypeReboot)
-			h.guard = max(h.guard, clusterstate.Seconds(u.Spec.GuardSeconds))
-		}
-		switch {
-		case there[owner]:
-			h.goneAt = time.Time{}
-		case h.goneAt.IsZero():
-			h.goneAt = now
-		}
-		if until := h.keepsUntil(); !h.goneAt.IsZero() && until.After(now) {
-			next = earliest(next, &until)
-		}
-		holders[owner] = h
-	}
-	c.holders, c.holdersAt = holders, now
-	return next
-}
-
-// mayReturn reports whether the guard of a node whose Node is gone may still act.
-func (c *Coordinator) mayReturn(owner clusterstate.Owner) bool {
-	h, holds := c.holders[owner]
-	return holds && c.holdersAt.Before(h.keepsUntil())
 }

@@ -179,9 +179,8 @@ func (a *allocation) takeSlot(n *node) clusterstate.Hold {
 			message += ": " + unreadable(slot)
 			break
 		}
-		if gone := slot.Holder; gone != (clusterstate.Owner{}) && !slices.ContainsFunc(a.cluster.nodes, func(n *node) bool { return n.Owner() == gone }) {
-			message += fmt.Sprintf(": the Node %s, which holds %s, was deleted, and its guard may still return the host to its former version; the slot is freed when that time is over",
-				gone.Node, slot.Name)
+		if gone := a.cluster.goneHolder(slot); gone != "" {
+			message += ": " + gone
 			break
 		}
 	}

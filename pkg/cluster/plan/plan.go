@@ -211,6 +211,9 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 			p.wake.at(n.stuckAt())
 		}
 	}
+	for _, until := range p.cluster.reading.snapshot.KeptUntil {
+		p.wake.at(&until)
+	}
 	for _, m := range p.cluster.reading.snapshot.RebootManagers {
 		if m.Since != nil {
 			overdue := m.Since.Add(lockLimit)

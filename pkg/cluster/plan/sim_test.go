@@ -40,6 +40,7 @@ type sim struct {
 	hookStates map[string]v1alpha1.HookState
 	hookNews   []string
 
+	holders   plan.Holders
 	snapshots int // of etcd
 	// slow makes pulls and snapshots take a step of their own.
 	slow bool
@@ -65,6 +66,7 @@ func (s *sim) step() plan.Plan {
 
 // decide decides, and decides again if the plan needs preflight.
 func (s *sim) decide() plan.Plan {
+	s.holders = s.holders.Note(&s.Snapshot, s.now)
 	p := plan.Decide(s.Snapshot, s.now)
 	checkQueue(s.Snapshot, s.now, p)
 	if !p.NeedsPreflight || s.PreflightProblem != "" {

@@ -19,7 +19,7 @@ import (
 //	                                                                 that is released, if one is
 //	no node has taken it         held by a node that may have        the same
 //	                             held by a node that has not         its holder gives it back
-//	                             held by a Node that is gone         free
+//	                             held by a Node that is gone         free, once its machine is back or is given up
 //	                             unreadable                          the same: a person deletes it
 //
 // A reservation stays if the node's order names that slot, or is about to: so a held slot may name
@@ -27,8 +27,9 @@ import (
 type SlotPlan struct {
 	// Restore are the slots whose Leases do not name the nodes that have taken them.
 	Restore []LostSlot
-	// Reap are the owners whose Nodes are gone, as far as is known. Their slots are freed.
-	Reap []clusterstate.Owner
+	// Reap are the owners whose Nodes are gone, as far as is known. Their slots are freed. NotBack are those of them
+	// whose machines were out of service, and did not come back in time.
+	Reap, NotBack []clusterstate.Owner
 	// Abandon are the owners that a person has abandoned and that hold slots, which are freed.
 	Abandon []clusterstate.Owner
 	// GiveBack are the slots whose holders have not taken them.
@@ -66,7 +67,7 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 			switch {
 			case owner == clusterstate.Owner{}:
 			case !known:
-				p.Reap = append(p.Reap, owner)
+				c.reap(&p, owner)
 			case c.nodes[i].abandoned != nil && owner == slot.Holder:
 				p.Abandon = append(p.Abandon, owner)
 			case c.nodes[i].abandoned != nil:

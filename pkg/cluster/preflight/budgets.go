@@ -23,6 +23,7 @@ type budget struct {
 	*policyv1.PodDisruptionBudget
 	selector labels.Selector
 	blocks   []string
+	notReady bool // a pod that it keeps there is not Ready
 }
 
 // checkBudgets finds the budgets that allow no eviction, and those whose pods have
@@ -49,6 +50,7 @@ func (c *checker) checkBudgets() {
 			matching = append(matching, b.Name)
 			if b.protects(pod.Pod) {
 				b.blocks = append(b.blocks, pod.Node)
+				b.notReady = b.notReady || !pod.Ready
 			}
 		}
 		if len(matching) > 1 {
@@ -78,12 +80,14 @@ func (c *checker) warnOfBlocking(budgets map[string][]*budget) {
 	var found []v1alpha1.Finding
 	for _, list := range budgets {
 		for _, b := range list {
-			if len(b.blocks) > 0 {
-				found = append(found, v1alpha1.Finding{
-					ID: "pdb-blocks", Object: budgetObject(b.Namespace, b.Name),
-					Message: fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction: it would block the drain of %s.", b.Namespace, b.Name, names(b.blocks)),
-				})
+			if len(b.blocks) == 0 {
+				continue
 			}
+			message := fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction: it would block the drain of %s.", b.Namespace, b.Name, names(b.blocks))
+			if b.notReady {
+				message += " Pods of it that are not Ready could go with unhealthyPodEvictionPolicy: AlwaysAllow."
+			}
+			found = append(found, v1alpha1.Finding{ID: "pdb-blocks", Object: budgetObject(b.Namespace, b.Name), Message: message})
 		}
 	}
 	c.addNamed(found, "%s would block drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.")

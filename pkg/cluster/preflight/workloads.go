@@ -20,7 +20,7 @@ var workloadChecks = []Entry{
 	{
 		"pdb-blocks", warns,
 		"a PodDisruptionBudget allows no eviction now: the drain waits, and is aborted after strategy.drain.timeoutSeconds",
-		"Give the workload another replica, let its pods become Ready, or let the budget allow one (maxUnavailable: 1).",
+		"Give the workload another replica, or let the budget allow one (maxUnavailable: 1). Where its pods are not Ready, neither helps: repair them, or set the budget's unhealthyPodEvictionPolicy: AlwaysAllow.",
 	},
 	{
 		"pdb-overlap", warns,

@@ -90,11 +90,7 @@ func agentPod(pod *corev1.Pod) clusterstate.AgentPod {
 			a.Ready, a.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 		}
 	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && w.Reason != "" {
-			a.Waiting = w.Reason
-		}
-	}
+	a.Waiting, a.Last = whyNotRunning(pod)
 	return a
 }
 

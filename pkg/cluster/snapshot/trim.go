@@ -56,11 +56,19 @@ func trimAgent(p *corev1.Pod) corev1.Pod {
 		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
-		if c.State.Waiting != nil {
-			kept.Status.ContainerStatuses = append(kept.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{Waiting: c.State.Waiting}})
-		}
+		one := corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{Waiting: c.State.Waiting, Terminated: trimTerminated(c.State.Terminated)}}
+		one.LastTerminationState.Terminated = trimTerminated(c.LastTerminationState.Terminated)
+		kept.Status.ContainerStatuses = append(kept.Status.ContainerStatuses, one)
 	}
 	return kept
+}
+
+// trimTerminated keeps why a container has ended.
+func trimTerminated(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if t == nil {
+		return nil
+	}
+	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason, Message: lastWords(t.Message)}
 }
 
 // trimRecord keeps how long each node took, and drops its steps.

@@ -25,6 +25,8 @@ type Host interface {
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
 	SoftReboot(ctx context.Context) error
+	// IsStopping reports whether the host shuts down, for a reboot of either kind.
+	IsStopping(ctx context.Context) (bool, error)
 	// LastRequest returns the last request for a verb, or nil. Open opens a file in the
 	// state directory.
 	LastRequest(v verb.Verb) (*verb.Request, error)
@@ -55,8 +57,9 @@ type Config struct {
 	Log    *slog.Logger
 	// Output receives kubeadm's output, one line per Write.
 	Output io.Writer
-	// Ready is called once, when the node's facts are written, or those of etcd have to wait for another
-	// node, or ReadyWithin after the start: an agent that cannot report still runs, and must not stop a rollout.
+	// Ready is called once, when the node's facts are written, or those of etcd have to wait for another node, or
+	// ReadyWithin after the start: an agent that cannot gather facts still runs, and must not stop a rollout. It is
+	// not called while the status that is to be written cannot be.
 	Ready       func()
 	ReadyWithin time.Duration
 	// Watchdog watches each round of the loop.
@@ -106,13 +109,15 @@ func assemble(c Config) *Agent {
 	return a
 }
 
-// Run reconciles until ctx ends. It returns no error: it retries, and reports a lasting
-// problem in the status.
-func (a *Agent) Run(ctx context.Context) {
+// Run reconciles until ctx ends. It retries what fails, and reports a lasting problem in the status. It returns an
+// error only if the API server refuses that status, or what the agent has to read first.
+func (a *Agent) Run(ctx context.Context) error {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
-	defer time.AfterFunc(a.ReadyWithin, a.report.ready).Stop()
-	if !a.startWatches(ctx) || !a.loadState(ctx) {
-		return
+	if err := a.startWatches(ctx); err != nil {
+		return err
+	}
+	if !a.loadState(ctx) {
+		return nil
 	}
 	go a.watchHost(ctx)
 	go a.kubeadm.run(ctx)
@@ -120,10 +125,16 @@ func (a *Agent) Run(ctx context.Context) {
 		end := a.Watchdog.Round()
 		pause := a.reconcile(ctx)
 		end()
+		if err := a.report.refusal(); err != nil {
+			return err
+		}
+		if a.report.answer == nil && a.Now().Sub(a.started) >= a.ReadyWithin {
+			a.report.ready()
+		}
 		select {
 		case <-ctx.Done():
 			a.Log.InfoContext(ctx, "ending", "node", a.Node, "step", a.state.Step)
-			return
+			return nil
 		case <-a.kick:
 		case <-time.After(pause):
 		}
@@ -138,15 +149,29 @@ func (a *Agent) wakeUp() {
 	}
 }
 
-// startWatches starts the watches of the node's own objects, and waits for their first lists. It returns false if
-// ctx ended first.
-func (a *Agent) startWatches(ctx context.Context) bool {
+// startWatches starts the watches of the node's own objects, and waits for their first lists, or until ctx ends. It
+// returns an error if the API server refuses the agent's identities; without an answer it goes on waiting.
+func (a *Agent) startWatches(ctx context.Context) error {
 	var synced []cache.InformerSynced
 	for _, informer := range []cache.SharedIndexInformer{a.report.nodeUpgrades, a.report.inventories, a.kubelet.nodes} {
 		go informer.RunWithContext(ctx)
 		synced = append(synced, informer.HasSynced)
 	}
-	return cache.WaitForCacheSync(ctx.Done(), synced...)
+	listed := make(chan struct{})
+	go func() {
+		defer close(listed)
+		cache.WaitForCacheSync(ctx.Done(), synced...)
+	}()
+	for {
+		select {
+		case <-listed:
+			return nil
+		case <-time.After(refusedFor):
+		}
+		if err := a.readRefused(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // watchHost kicks when a unit on the host changes. The bus may be unreachable.

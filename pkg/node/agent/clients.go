@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
@@ -34,26 +33,28 @@ type Clients struct {
 	Clock *kube.Clock
 }
 
-// Connect makes clients for the API server that the kubelet's own kubeconfig
+// connect makes clients for the API server that the kubelet's own kubeconfig
 // names: it can be reached without cluster DNS, CNI and kube-proxy. Certificate
 // and token are named as files, which client-go reads again when they rotate.
-func Connect(kubeletConfig, accountDir string) (*Clients, error) {
-	kubelet, err := clientcmd.BuildConfigFromFlags("", kubeletConfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubelet's kubeconfig %s: %w", kubeletConfig, err)
-	}
+func connect(a *access, accountDir string) (*Clients, error) {
+	account, kubelet := a.ofAccount(accountDir), rest.CopyConfig(a.config)
 	if kubelet.CAFile != "" {
-		// A file of the host that the pod does not mount; it holds the same.
-		kubelet.CAFile = filepath.Join(accountDir, "ca.crt")
+		kubelet.CAFile = account.CAFile
 	}
-	return NewClients(&rest.Config{
-		Host:            kubelet.Host,
-		APIPath:         kubelet.APIPath,
-		BearerTokenFile: filepath.Join(accountDir, "token"),
-		TLSClientConfig: rest.TLSClientConfig{
-			CAData: kubelet.CAData, CAFile: kubelet.CAFile, ServerName: kubelet.ServerName, Insecure: kubelet.Insecure,
-		},
-	}, kubelet)
+	return NewClients(account, kubelet)
+}
+
+// ofAccount returns the same way to the API server for the ServiceAccount.
+func (a *access) ofAccount(dir string) *rest.Config {
+	tls := rest.TLSClientConfig{CAData: a.config.CAData, ServerName: a.config.ServerName, Insecure: a.config.Insecure}
+	if a.config.CAFile != "" {
+		// A file of the host that the pod does not mount; this one holds the same.
+		tls.CAFile = filepath.Join(dir, "ca.crt")
+	}
+	return &rest.Config{
+		Host: a.config.Host, APIPath: a.config.APIPath, Proxy: a.config.Proxy,
+		BearerTokenFile: filepath.Join(dir, "token"), TLSClientConfig: tls,
+	}
 }
 
 // NewClients makes the clients of an agent for its two identities, and changes these configurations.

@@ -335,7 +335,9 @@ func (c *cluster) run() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.Run(ctx)
+		if err := a.Run(ctx); err != nil {
+			c.t.Errorf("the agent ended: %v", err)
+		}
 	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()

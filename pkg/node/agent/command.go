@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -44,12 +45,17 @@ func NewCommand(version string) *cobra.Command {
 	return command
 }
 
-// runProgram connects to the cluster and to the host, and runs the agent until ctx ends.
+// runProgram connects to the cluster and to the host, and runs the agent until ctx ends. It returns why the agent
+// cannot begin, or go on.
 func runProgram(ctx context.Context, version string, o options) error {
 	if o.node == "" {
 		return errors.New("the node's name is missing: set --node or NODE_NAME")
 	}
-	clients, err := Connect(o.kubeletConfig, o.accountDir)
+	access, err := readAccess(o.kubeletConfig, o.node)
+	if err != nil {
+		return err
+	}
+	clients, err := connect(access, o.accountDir)
 	if err != nil {
 		return err
 	}
@@ -59,7 +65,13 @@ func runProgram(ctx context.Context, version string, o options) error {
 	}
 	machine := host.NewClient(host.Root, o.bus, verb.Failures())
 	defer machine.Close()
-	New(Config{
+	ctx, end := context.WithCancel(ctx)
+	changed := make(chan error, 1)
+	go func() {
+		defer end()
+		changed <- access.watch(ctx, func(ctx context.Context) bool { return isReached(ctx, clients.Kubelet, o.node) })
+	}()
+	refused := New(Config{
 		Node:       o.node,
 		Version:    version,
 		Host:       machine,
@@ -80,5 +92,6 @@ func runProgram(ctx context.Context, version string, o options) error {
 		Watchdog:    program.ExitingWatchdog("the agent"),
 		Now:         time.Now,
 	}).Run(ctx)
-	return nil
+	end()
+	return cmp.Or(refused, <-changed)
 }

@@ -38,6 +38,25 @@ type rebootRequests struct {
 	triedAt time.Time // when this agent first tried to request it
 	askedAt time.Time // when it was requested last
 	problem error     // why the last request was refused
+	// stoppingSince is since when the host shuts down, as was first seen; zero: it does not.
+	stoppingSince time.Time
+}
+
+// noteStopping notes whether a host that is to reboot shuts down. The system bus may stop before the rest of it: what
+// was seen then counts.
+func (h *hostSense) noteStopping(ctx context.Context, r *round) {
+	if r.state.Step != v1alpha1.StepRebooting {
+		return
+	}
+	stopping, err := h.Host.IsStopping(ctx)
+	switch since := &h.reboots.stoppingSince; {
+	case err != nil:
+	case !stopping:
+		*since = time.Time{}
+	case since.IsZero():
+		*since = r.Now
+	}
+	r.StoppingSince = h.reboots.stoppingSince
 }
 
 // add adds what is known of the host. What cannot be read is left out, with the reason.
@@ -50,6 +69,7 @@ func (h *hostSense) add(ctx context.Context, r *round) {
 		r.HostProblem = "this node's Node object does not exist"
 		return
 	}
+	h.noteStopping(ctx, r)
 	if err := h.read(ctx, r); err != nil {
 		r.Host, r.HostProblem = nil, err.Error()
 	}

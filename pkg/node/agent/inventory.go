@@ -32,14 +32,14 @@ func (p *reportSense) writeInventory(ctx context.Context, r *round) {
 	}
 	if p.host.seen.facts.ControlPlane && p.etcd.at.IsZero() { // preflight would report a problem
 		if p.etcd.isPaused() { // perhaps for as long as a drain takes, and a rollout of agents waits for this one
-			p.ready()
+			p.factsReported(r)
 		}
 		return
 	}
 	written := p.writtenInventory(node, r.Now)
 	found := p.nodeFacts(written)
 	if written != nil && !factsChanged(*written, found) {
-		p.ready()
+		p.factsReported(r)
 		return
 	}
 	if p.inventory.written == nil && r.Now.Sub(p.inventory.at) < inventoryPause {
@@ -57,7 +57,14 @@ func (p *reportSense) writeInventory(ctx context.Context, r *round) {
 		return
 	}
 	p.inventory.written = &found
-	p.ready()
+	p.factsReported(r)
+}
+
+// factsReported makes the agent ready, if its status was written, too. Without a NodeUpgrade there is none to write.
+func (p *reportSense) factsReported(r *round) {
+	if p.accepted || r.order == nil {
+		p.ready()
+	}
 }
 
 // writtenInventory returns the facts in the node's NodeInventory: those that this agent

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +47,55 @@ func TestRefusedReportShowsOnTheNode(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNotReadyWhileRefused checks that an agent whose status is refused is not ready, also when ReadyWithin has passed,
+// and is ready once the API server takes the status.
+func TestNotReadyWhileRefused(t *testing.T) {
+	c := newCluster(t, "agent-refused")
+	t.Cleanup(func() { apitest.InstallCRDs(t, c.config) })
+	c.limit("nodeupgrades", "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/versions/properties/kubelet/maxLength")
+	c.readyWithin = 5 * time.Second
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	time.Sleep(c.readyWithin + 5*time.Second)
+	if c.ready.Load() > 0 {
+		t.Error("it is ready, and cannot write its status")
+	}
+	apitest.InstallCRDs(t, c.config)
+	c.awaitReady()
+}
+
+// TestRefusal checks that the agent ends once the API server has refused its status for a while, and not
+// because it is silent.
+func TestRefusal(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeupgrades"}, "w1", errors.New("no rights"))
+	silent := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		answers []error // one a minute
+		ends    bool
+	}{
+		"it is taken":                   {[]error{nil, nil, nil, nil}, false},
+		"it is refused":                 {[]error{nil, forbidden, forbidden, forbidden}, true},
+		"it is refused for a minute":    {[]error{forbidden, forbidden, nil, forbidden}, false},
+		"nobody answers":                {[]error{nil, silent, silent, silent, silent}, false},
+		"nobody answers any more":       {[]error{forbidden, silent, silent, silent}, false},
+		"a conflict is none":            {[]error{apierrors.NewConflict(schema.GroupResource{}, "w1", nil), nil, nil}, false},
+		"an expired token is refused":   {[]error{apierrors.NewUnauthorized("expired"), silent, apierrors.NewUnauthorized("expired")}, true},
+		"a webhook has refused it once": {[]error{forbidden, nil, nil, nil}, false},
+	} {
+		now := time.Date(2026, 11, 30, 1, 0, 0, 0, time.UTC)
+		p := reportSense{Config: &Config{Node: "w1", Now: func() time.Time { return now }}}
+		var got error
+		for _, answer := range test.answers {
+			p.noteAnswer(answer)
+			got = cmp.Or(got, p.refusal())
+			now = now.Add(time.Minute)
+		}
+		if (got != nil) != test.ends || got != nil && !strings.HasPrefix(got.Error(), "the API server has refused the status of NodeUpgrade w1 for 2m0s: ") {
+			t.Errorf("%s: got %v, ends %t", name, got, test.ends)
+		}
 	}
 }
 

@@ -37,8 +37,12 @@ type reportSense struct {
 	generation int64     // of the NodeUpgrade that the state is for
 	failing    failedWrite
 	refused    map[string]string // what the API server answered to a report in an object of that kind, if it refused
-	inventory  inventoryView
-	ready      func() // calls Config.Ready the first time
+	answer     error             // to the last write of the status
+	accepted   bool              // a status of this agent was written
+	// refusedSince is since when no status was written because the API server refused it; zero: it did not.
+	refusedSince time.Time
+	inventory    inventoryView
+	ready        func() // calls Config.Ready the first time
 }
 
 func (p *reportSense) watch(wakeUp func()) {
@@ -191,6 +195,7 @@ func (p *reportSense) write(ctx context.Context, r *round, status v1alpha1.NodeU
 	began := p.Now()
 	stored, err := p.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
 	p.noteRefused(r.node, "NodeUpgrade", err)
+	p.noteAnswer(err)
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", p.Node, err)
 	}

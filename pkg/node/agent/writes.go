@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
@@ -52,7 +51,7 @@ const maxEvent = 1024
 // field that it names: the object itself cannot say so. Each answer is recorded once.
 func (p *reportSense) noteRefused(node *corev1.Node, kind string, err error) {
 	answer := ""
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err) {
+	if isRefused(err) {
 		answer = err.Error()
 	}
 	if answer != "" && answer != p.refused[kind] && node != nil {

@@ -10,6 +10,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
 // refusal is a pod that cannot be evicted now, and why.
@@ -45,9 +47,15 @@ func (d *Drainer) explain(ctx context.Context, refused []refusal) []string {
 	return texts
 }
 
-// unblocks says what makes the budget allow the eviction of its pod; empty: that is not known.
+// unblocks says what makes the budget allow the eviction of its pod; empty: that is not known. A pod that is not ready
+// goes once the others are ready that the budget needs. Where those are not ready for the same reason, as with an image
+// that crashes, neither another replica nor maxUnavailable: 1 helps, as no pod more is healthy.
 func unblocks(pod corev1.Pod, b *policyv1.PodDisruptionBudget) string {
 	expected, healthy := int(b.Status.ExpectedPods), int(b.Status.CurrentHealthy)
+	if !clusterstate.PodReady(&pod) {
+		return fmt.Sprintf("the pod is not ready, and this lets such pods go: "+
+			`kubectl -n %s patch pdb %s --type merge -p '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'`, b.Namespace, b.Name)
+	}
 	if expected == 0 || b.Status.ObservedGeneration != b.Generation {
 		return "" // the budget's controller has not counted its pods
 	}

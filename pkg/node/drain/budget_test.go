@@ -41,6 +41,7 @@ func ofDeployment(p *corev1.Pod) {
 // TestUnblocks checks what is said to unblock a drain.
 func TestUnblocks(t *testing.T) {
 	const never = "no number of replicas unblocks it, only another budget (kubectl -n default edit pdb web)"
+	const lets = `the pod is not ready, and this lets such pods go: kubectl -n default patch pdb web --type merge -p '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'`
 	stale := budget(1, 1, minAvailable("1"))
 	stale.Generation = 2
 	for name, test := range map[string]struct {
@@ -58,6 +59,9 @@ func TestUnblocks(t *testing.T) {
 			"2 more ready replicas of Deployment default/web would unblock it (kubectl -n default scale deployment web --current-replicas=2 --replicas=3)"},
 		"a percentage that more replicas satisfy": {pod("a", ofDeployment), budget(1, 1, minAvailable("50%")),
 			"1 more ready replica of Deployment default/web would unblock it (kubectl -n default scale deployment web --current-replicas=1 --replicas=2)"},
+		"it is not ready, the only replica":      {pod("a", ofDeployment, notReady), budget(1, 0, minAvailable("1")), lets},
+		"it is not ready, and one may be":        {pod("a", ofDeployment, notReady), budget(1, 0, maxUnavailable("1")), lets},
+		"it is not ready, as another one":        {pod("a", ofDeployment, notReady), budget(3, 1, minAvailable("2")), lets},
 		"one is not ready":                       {pod("a", ofDeployment), budget(3, 2, maxUnavailable("1")), "1 more of its 3 pods has to become ready"},
 		"two are not ready":                      {pod("a", ofDeployment), budget(3, 1, minAvailable("2")), "2 more of its 3 pods have to become ready"},
 		"none may go":                            {pod("a", ofDeployment), budget(3, 3, maxUnavailable("0")), never},

@@ -30,13 +30,16 @@ func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: ptr.To(true)}},
 		},
 		Spec:   corev1.PodSpec{NodeName: "worker"},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}
 	for _, c := range change {
 		c(p)
 	}
 	return p
 }
+
+// notReady makes a pod one that runs, and does not work.
+func notReady(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
 
 func ownedBy(kind, name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
@@ -119,6 +122,10 @@ func TestRound(t *testing.T) {
 		"a pod that is leaving is not asked twice": {
 			pods: []runtime.Object{pod("a", leaving)},
 			want: Progress{Left: 1, Message: "1 pod is terminating: default/a"},
+		},
+		"a finalizer keeps a pod that has ended": {
+			pods: []runtime.Object{pod("a", leaving, finishedPod), pod("job", labelled("wait"), leaving, finishedPod)},
+			want: Progress{Message: "drained"},
 		},
 		"an unmanaged pod keeps all others": {
 			pods:  []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},

@@ -91,6 +91,8 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 func (s *selection) classify(pod corev1.Pod) {
 	behavior := s.rules.Behavior(pod.Namespace, pod.Labels)
 	switch {
+	case ended(pod):
+		return
 	case clusterstate.ToleratesUnschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
 		if !finished(pod) {
 			s.staying = append(s.staying, pod)
@@ -123,6 +125,12 @@ func (s selection) blocks() string {
 
 func finished(pod corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// ended reports whether the kubelet is done with a pod that was deleted, and only a finalizer keeps its object: whoever
+// has to remove that does not need the node. kubectl waits for such a pod.
+func ended(pod corev1.Pod) bool {
+	return finished(pod) && pod.DeletionTimestamp != nil && len(pod.Finalizers) > 0
 }
 
 // managed reports whether a controller recreates the pod elsewhere. A DaemonSet's pod gets

@@ -23,7 +23,8 @@ const csiVolume = "kubernetes.io/csi/"
 // Attached returns the names of the CSI volumes that are attached to the node, and that no pod
 // uses which stays there. waitedFor are those that were the last time: the Node does not list a
 // volume any more as soon as its detachment begins, and its VolumeAttachment exists until that
-// has ended.
+// has ended. A volume that the Node lists and that has no VolumeAttachment is detached: nobody
+// would ever do that, or remove it from the list.
 func (d *Drainer) Attached(ctx context.Context, node *corev1.Node, settings v1alpha1.Drain, waitedFor []string) ([]string, error) {
 	var volumes []string
 	for _, v := range node.Status.VolumesAttached {
@@ -31,7 +32,6 @@ func (d *Drainer) Attached(ctx context.Context, node *corev1.Node, settings v1al
 			volumes = append(volumes, string(v.Name))
 		}
 	}
-	listed := len(volumes)
 	for _, v := range waitedFor {
 		if !slices.Contains(volumes, v) {
 			volumes = append(volumes, v)
@@ -45,13 +45,12 @@ func (d *Drainer) Attached(ctx context.Context, node *corev1.Node, settings v1al
 		return nil, err
 	}
 	var attached []string
-	for i, volume := range volumes {
+	for _, volume := range volumes {
 		exists, persistent, err := d.attachment(ctx, volume)
 		switch {
 		case err != nil:
 			return nil, err
-		case exists && persistent != "" && staying[persistent]:
-		case exists, i < listed:
+		case exists && (persistent == "" || !staying[persistent]):
 			attached = append(attached, volume)
 		}
 	}

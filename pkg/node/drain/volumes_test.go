@@ -59,7 +59,8 @@ func TestAttached(t *testing.T) {
 	}{
 		"nothing is attached":                            {},
 		"a volume of a pod that has gone":                {listed: []string{w, v}, objects: []runtime.Object{attachment("v"), attachment("w")}, want: []string{v, w}},
-		"a volume that is listed only":                   {listed: []string{v}, want: []string{v}},
+		"a volume that is listed only":                   {listed: []string{v}},
+		"a volume that is listed only, beside another":   {listed: []string{v, w}, objects: []runtime.Object{attachment("w")}, want: []string{w}},
 		"a volume whose detachment has begun":            {waitedFor: []string{v, w}, objects: []runtime.Object{attachment("v")}, want: []string{v}},
 		"a volume that is detached":                      {waitedFor: []string{v}},
 		"a volume that nobody attaches":                  {listed: []string{"kubernetes.io/iscsi/10.0.0.1:3260:iqn:0"}},

@@ -147,6 +147,16 @@ func (c *Client) SoftReboot(ctx context.Context) error {
 	return nil
 }
 
+// IsStopping reports whether systemd stops everything, for a reboot of either kind or a power-off. Units may take long
+// to stop.
+func (c *Client) IsStopping(ctx context.Context) (bool, error) {
+	var state dbus.Variant
+	if err := c.call(ctx, systemd, propertiesInterface+".Get", &state, managerInterface, "SystemState"); err != nil {
+		return false, unreachable("asking systemd for its state: %w", err)
+	}
+	return state.Value() == "stopping", nil
+}
+
 // Close closes the connection to the bus. A later call opens a new one.
 func (c *Client) Close() error {
 	c.mu.Lock()

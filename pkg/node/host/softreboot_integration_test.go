@@ -80,6 +80,9 @@ func softReboot() error {
 	if err := os.WriteFile(softRebootFile, []byte(boot), 0o600); err != nil {
 		return err
 	}
+	if stopping, err := c.IsStopping(ctx); stopping || err != nil {
+		return fmt.Errorf("before the request it is stopping: %t, %w", stopping, err)
+	}
 	asked := c.SoftReboot(ctx) // the bus may end before its answer
 	time.Sleep(time.Minute)
 	return errors.Join(asked, errors.New("a minute after the request nothing has happened"))

@@ -58,6 +58,8 @@ type Observation struct {
 	// RebootProblem is why the last request for it was refused, or not made, and RebootReason the reason to show.
 	RebootProblem string
 	RebootReason  v1alpha1.Reason
+	// StoppingSince is since when the host shuts down, in the step Rebooting. Zero: it does not, or that is not known.
+	StoppingSince time.Time
 }
 
 // Node holds what Next needs of the Node object.

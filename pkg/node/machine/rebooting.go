@@ -78,6 +78,13 @@ func rebooting(s State, o Observation) (State, Action) {
 	return s, wakeAt(limit)
 }
 
+// shutsDown reports whether the reboot has begun, and waits for units to stop. That may take longer than RebootWithin,
+// as where a unit ends slowly or a file system of the network is not there: it is not requested once more meanwhile,
+// and has not failed. The host cannot be read then, as it starts no unit.
+func (s State) shutsDown(o Observation) bool {
+	return s.Step == v1alpha1.StepRebooting && !o.StoppingSince.IsZero()
+}
+
 // askRebootAgainAt returns when the reboot is requested once more.
 func askRebootAgainAt(s State, o Observation) time.Time {
 	first := o.RebootTriedAt

@@ -50,3 +50,49 @@ func TestRebootLimitsCountFromRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowShutdown checks that a node which shuts down for longer than RebootWithin is waited for, also while the host
+// cannot be read: it gets no second request, keeps its method, and says what it waits for.
+func TestSlowShutdown(t *testing.T) {
+	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		asked    bool
+		unread   bool
+		stopping bool
+		want     Do
+		fails    bool
+	}{
+		"it stops":                           {asked: true, stopping: true},
+		"it stops, and cannot be read":       {asked: true, stopping: true, unread: true},
+		"it stops for another's request":     {stopping: true},
+		"it goes on running":                 {asked: true, fails: true},
+		"it goes on running, without an own": {want: DoReboot},
+	} {
+		s, o := atLastCheck(since)
+		s.Step, s.Method, s.RebootedFrom = v1alpha1.StepRebooting, v1alpha1.MethodReboot, "boot-0"
+		o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodReboot
+		o.Host.Active, o.Now = newVersion, since.Add(time.Hour)
+		if test.asked {
+			o.RebootTriedAt, o.RebootAskedAt = since, since.Add(10*time.Minute)
+		}
+		if test.stopping {
+			o.StoppingSince = since.Add(10 * time.Minute)
+		}
+		if test.unread {
+			o.Host, o.HostProblem = nil, "systemd starts no unit"
+		}
+		next, action := Next(s, o)
+		if failed := next.Step == v1alpha1.StepFailed; failed != test.fails || action.Do != test.want {
+			t.Errorf("%s: got step %s (%s) and action %q, want %q, failed %t", name, next.Step, next.Message, action.Do, test.want, test.fails)
+		}
+		const says = "the node is shutting down since 2026-11-21 01:10 UTC"
+		if test.stopping != (next.Message == says) || test.stopping && (next.Step != v1alpha1.StepRebooting || next.Method != v1alpha1.MethodReboot) {
+			t.Errorf("%s: step %s, method %s, message %q", name, next.Step, next.Method, next.Message)
+		}
+	}
+	s, o := atLastCheck(since)
+	s.Step, o.StoppingSince = v1alpha1.StepVerifying, since
+	if next, _ := Next(s, o); next.Message == "the node is shutting down since 2026-11-21 01:00 UTC" {
+		t.Error("a step that waits for no reboot ends in one")
+	}
+}

@@ -71,8 +71,10 @@ func AgentProblem(p clusterstate.Programs, node clusterstate.Node) string {
 			return ""
 		}
 		problem, since = "since "+clusterstate.FormatTime(agent.Since), agent.Since
-		if agent.Waiting != "" {
-			problem += ": " + agent.Waiting
+		for _, why := range []string{agent.Waiting, agent.Last} {
+			if why != "" {
+				problem += ": " + why
+			}
 		}
 	}
 	if p.At.Sub(since) < agentSilent {

@@ -23,6 +23,8 @@ func TestAgentProblem(t *testing.T) {
 		"it has just begun":    {agents: []clusterstate.AgentPod{pod("w-1", false, time.Minute)}},
 		"it is not Ready":      {agents: []clusterstate.AgentPod{pod("w-1", false, time.Hour)}, want: "since 2026-11-22 11:00 UTC"},
 		"its image is missing": {agents: []clusterstate.AgentPod{{Node: "w-1", Since: now.Add(-time.Hour), Waiting: "ErrImagePull"}}, want: "since 2026-11-22 11:00 UTC: ErrImagePull"},
+		"it says why": {agents: []clusterstate.AgentPod{{Node: "w-1", Since: now.Add(-time.Hour), Waiting: "CrashLoopBackOff", Last: "kubelet.conf is empty"}},
+			want: "since 2026-11-22 11:00 UTC: CrashLoopBackOff: kubelet.conf is empty"},
 		"there is no pod":      {agents: []clusterstate.AgentPod{pod("w-2", true, time.Hour)}, want: "no pod"},
 		"the node is new":      {agents: []clusterstate.AgentPod{}, alter: func(n *clusterstate.Node) { n.Created = now.Add(-time.Minute) }},
 		"the node is NotReady": {agents: []clusterstate.AgentPod{}, alter: func(n *clusterstate.Node) { n.Ready = false }},

@@ -67,7 +67,7 @@ func (n *node) run(ctx context.Context) {
 }
 
 // runAgent runs an agent with the identities and rights of a real one, and with its own connections, until
-// the node reboots or ctx ends.
+// the node reboots, the agent cannot go on, or ctx ends.
 func (n *node) runAgent(ctx context.Context) (boot string, rebooted bool) {
 	connections := &connections{Cluster: n.Cluster}
 	defer connections.close()
@@ -88,7 +88,9 @@ func (n *node) runAgent(ctx context.Context) (boot string, rebooted bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.Run(running)
+		if err := a.Run(running); err != nil {
+			n.Log(n.name, "its agent ends: "+err.Error())
+		}
 	}()
 	n.Agents.Add(1)
 	defer n.Agents.Add(-1)
@@ -96,6 +98,7 @@ func (n *node) runAgent(ctx context.Context) (boot string, rebooted bool) {
 	case boot = <-n.boots:
 		rebooted = true
 	case <-ctx.Done():
+	case <-done:
 	}
 	stop()
 	<-done

@@ -26,7 +26,8 @@
 //     image is merged without a reboot. If that fails, too, the next boot would merge nothing
 //     either: the former link stays selected, the cause is recorded, and the guard ends.
 //   - A cause that is the node's own is recorded as that: another image keeps systemd-sysext from
-//     merging any, containerd has failed, there is no network. It says nothing about the version.
+//     merging any, containerd has failed, or there is no network with the former version either.
+//     It says nothing about the version.
 //   - What it finds where no agent runs is written on the Node, as its kubelet, and repeated until
 //     it is: an annotation, which counts for that node alone. No rollback waits for it.
 //   - A symlink that points to neither version was changed by a person, and stays.

@@ -41,15 +41,16 @@ func apiAlone(a Activation, o Observation) bool {
 
 // NodesFault reports whether what is wrong is the node's own fault, with which no version would
 // have become healthy: another image keeps systemd-sysext from merging any, the former one is not
-// merged either, containerd has failed, or there is no network.
+// merged either, or containerd has failed. Whose fault it is that there is no network shows once the
+// node has returned.
 func NodesFault(a Activation, o Observation) bool {
 	switch {
 	case o.Merged == "":
 		return o.Tried.FormerFailure != "" || refusedImage(o.Tried.MergeFailure) != ""
-	case o.Merged != a.To:
+	case o.Merged != a.To || o.Health.Network != "":
 		return false
 	}
-	return o.Health.Network != "" || o.Health.Kubelet != "" && o.Runtime != ""
+	return o.Health.Kubelet != "" && o.Runtime != ""
 }
 
 // ownImage is what systemd-sysext calls Kubernetes' own image, by its symlink.

@@ -112,7 +112,7 @@ func (g *guardian) begin(ctx context.Context, why string) error {
 	}
 	r = &verb.Rollback{
 		Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why,
-		StartedAt: time.Now().UTC(), BootID: g.boot, NodesFault: NodesFault(g.activation(), g.seen),
+		StartedAt: time.Now().UTC(), BootID: g.boot, NodesFault: NodesFault(g.activation(), g.seen), NoNetwork: g.seen.Merged == g.record.To && g.seen.Health.Network != "",
 	}
 	if err := g.BeginRollback(*r); err != nil {
 		return err
@@ -294,17 +294,45 @@ func (g *guardian) finish(ctx context.Context) error {
 			g.log.Printf("%v", err)
 		}
 	}
-	if err := g.tolerate(g.recordEnd()); err != nil {
+	if err := g.tolerate(g.recordEnd(ctx)); err != nil {
 		return err
 	}
 	return g.EndGuard(ctx, g.log, g.run)
 }
 
-func (g *guardian) recordEnd() error {
+func (g *guardian) recordEnd(ctx context.Context) error {
 	r, err := g.Rollback()
 	if err != nil || r == nil {
 		return errors.Join(err, errors.New("the record of the rollback is gone"))
 	}
+	if r.NoNetwork && !g.networkReturns(ctx) {
+		r.NodesFault = true
+	}
+	if ctx.Err() != nil {
+		return errStopped
+	}
 	r.FinishedAt = time.Now().UTC()
 	return g.SetRollback(*r)
+}
+
+// networkWithin is how long a network may take to return with the former version.
+const networkWithin = 2 * time.Minute
+
+// networkReturns reports whether a node that had no network with the new version has one with the
+// former: then that version took it away, and else the node is at fault. It waits only while nobody
+// could be told anyway.
+func (g *guardian) networkReturns(ctx context.Context) bool {
+	for end := g.sinceBoot() + networkWithin; ctx.Err() == nil; {
+		if health, _ := g.check(ctx); health.Network == "" {
+			return true
+		}
+		if g.sinceBoot() >= end {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(g.pause):
+		}
+	}
+	return true
 }

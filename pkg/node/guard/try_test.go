@@ -177,18 +177,36 @@ func TestStartLimit(t *testing.T) {
 	}
 }
 
-// A version is not to blame for a container runtime that has failed, nor for a network that is gone.
+// A version is not to blame for a container runtime that has failed, nor for a network that does not
+// come back with the former one.
 func TestNodesFault(t *testing.T) {
-	for name, change := range map[string]func(n *node){
-		"containerd": func(n *node) { n.containerd = "ActiveState=failed\nSubState=failed\nResult=signal\n" },
-		"network":    func(n *node) { n.health = Health{Network: "the node has no network"} },
+	for name, test := range map[string]struct {
+		containerd string
+		network    bool // it is gone
+		returns    bool // it returns with the former version
+		want       bool
+	}{
+		"containerd":                        {"ActiveState=failed\nSubState=failed\nResult=signal\n", false, false, true},
+		"no network":                        {"", true, false, true},
+		"no network with the new version":   {"", true, true, false},
+		"the kubelet":                       {"", false, false, false},
+		"no network, and therefore runtime": {"ActiveState=failed\nSubState=failed\nResult=signal\n", true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, v1alpha1.MethodReboot)
-			change(n)
+			n.containerd = test.containerd
+			if test.network {
+				n.health.Network = "the node has no network"
+			}
+			if !n.guard() {
+				t.Fatal("it was not rolled back")
+			}
+			if test.returns {
+				n.health.Network = ""
+			}
 			n.guard()
-			if r, err := n.Rollback(); err != nil || r == nil || !r.NodesFault {
-				t.Errorf("the record is %+v (%v)", r, err)
+			if r, err := n.Rollback(); err != nil || r == nil || r.NodesFault != test.want || r.FinishedAt.IsZero() {
+				t.Errorf("the record is %+v (%v), want the node's fault %t", r, err, test.want)
 			}
 		})
 	}

@@ -101,6 +101,8 @@ type Rollback struct {
 	// Impossible reports whether the guard ended without returning the node: the image of
 	// From is gone, or cannot be merged either.
 	Impossible bool `json:"impossible,omitempty"`
+	// NoNetwork reports whether the node had no network with To.
+	NoNetwork bool `json:"noNetwork,omitempty"`
 	// NodesFault reports whether the cause is the node's own, so that it says nothing about To.
 	NodesFault bool `json:"nodesFault,omitempty"`
 }

@@ -38,6 +38,8 @@ type Node struct {
 	// SlotAnnotation is the slot in the Node's annotation while an upgrade keeps it out of
 	// service. Its kubelet may write any value.
 	SlotAnnotation string `json:"slot,omitempty"`
+	// Guard is what the node's guard has written on the Node. Its kubelet may write any value.
+	Guard *GuardReport `json:"guard,omitempty"`
 	// Condition is as `kubectl get nodes` writes it, such as Ready,SchedulingDisabled, and
 	// Created is when the Node joined. People are shown them; no plan uses them.
 	Condition string    `json:"-"`

@@ -26,7 +26,7 @@ func (n *node) armGuard(a verbArgs) {
 		within = 3 * time.Minute
 	}
 	n.guardRecord = &host.Guard{Upgrade: a.Upgrade, Method: v1alpha1.Method(a.Method), From: from, To: a.Version, BootID: n.bootName(), Within: within}
-	n.armed, n.rollback, n.guardBoots = true, nil, 0
+	n.armed, n.rollback, n.guardBoots, n.tried = true, nil, 0, guard.Tried{}
 }
 
 func (n *node) startGuard() {
@@ -34,6 +34,7 @@ func (n *node) startGuard() {
 		return
 	}
 	n.guards, n.guardStart, n.findingSince, n.foundHealthy, n.answersSince = true, n.w.now(), 0, false, time.Time{}
+	n.tried.At = 0
 	n.guardBoots++
 	n.guardLater()
 }
@@ -56,7 +57,7 @@ func (n *node) guard() {
 	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
 	o := guard.Observation{
 		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootName(), Active: n.active, Merged: n.merged,
-		Boots: n.guardBoots, FormerGone: n.installed[g.From] == "", Health: n.guardHealth(), KubeletStarted: 1,
+		Boots: n.guardBoots, FormerGone: n.installed[g.From] == "", Health: n.guardHealth(), KubeletStarted: 1, Tried: n.tried,
 	}
 	switch now := n.w.now(); {
 	case n.partitioned || !n.w.apiUp():
@@ -66,8 +67,9 @@ func (n *node) guard() {
 	default:
 		o.Answers = now.Sub(n.answersSince)
 	}
-	if r := n.rollback; r != nil && r.FinishedAt.IsZero() {
-		o.Returning, o.RebootedSince, o.Reboots = true, r.BootID != n.bootName(), r.Reboots
+	if r := n.rollback; r != nil {
+		o.Returning, o.Returned = r.FinishedAt.IsZero(), !r.FinishedAt.IsZero()
+		o.RebootedSince, o.Reboots = r.BootID != n.bootName(), r.Reboots
 	}
 	if healthy := guard.Problem(a, o) == ""; healthy != n.foundHealthy {
 		n.foundHealthy, n.findingSince = healthy, o.Elapsed
@@ -90,9 +92,16 @@ func (n *node) guard() {
 		n.w.note("%s was returned to %s by its guard", n.name, g.From)
 		return
 	case guard.Stay:
-		n.rollback = &verb.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true}
+		n.rollback = &verb.Rollback{
+			Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true, NodesFault: guard.NodesFault(a, o),
+		}
 		n.armed, n.guards = false, false
 		return
+	case guard.Merge:
+		n.tried.Merge, n.tried.At = true, max(o.Elapsed, 1)
+		if n.refresh(); n.merged != g.To {
+			n.tried.MergeFailure = "nothing was merged"
+		}
 	case guard.Return:
 		n.rollBack(why)
 	}
@@ -120,6 +129,12 @@ func (n *node) rollBack(why string) {
 	}
 	n.rollback.BootID = n.bootName()
 	n.kubeadm, n.active = "", g.From
+	if n.merged == "" && g.BootID != n.bootName() {
+		if n.refresh(); n.merged == "" {
+			n.tried.FormerFailure = "nothing was merged"
+		}
+		return
+	}
 	if g.Method != v1alpha1.MethodRestart || n.merged == g.From {
 		n.rollback.Reboots++
 		n.shutdown(true, "its guard returns it to "+g.From)
@@ -127,4 +142,11 @@ func (n *node) rollBack(why string) {
 	}
 	n.merged = g.From
 	n.startKubelet()
+}
+
+// refresh merges the active image without a reboot.
+func (n *node) refresh() {
+	if n.merged = n.mergeable(); n.merged != "" {
+		n.startKubelet()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -61,6 +62,7 @@ type node struct {
 	guardRecord *host.Guard
 	armed       bool
 	rollback    *verb.Rollback
+	tried       guard.Tried
 	requests    map[verb.Verb]*verb.Request
 	results     map[verb.Verb]*verb.Result
 
@@ -136,12 +138,17 @@ func (n *node) booted() {
 
 // merge merges the active image, and starts guard and kubelet.
 func (n *node) merge() {
-	n.merged = n.active
-	if _, there := n.installed[n.active]; n.broken[n.active] == imageNoMerge || !there && !n.packages {
-		n.merged = ""
-	}
+	n.merged = n.mergeable()
 	n.startGuard()
 	n.startKubelet()
+}
+
+// mergeable returns the active version, if its image can be merged.
+func (n *node) mergeable() string {
+	if _, there := n.installed[n.active]; n.broken[n.active] == imageNoMerge || !there && !n.packages {
+		return ""
+	}
+	return n.active
 }
 
 // cut cuts the power.

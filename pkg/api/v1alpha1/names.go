@@ -22,6 +22,9 @@ const (
 	// CordonAnnotation on a Node that our agent cordoned names the ClusterUpgrade. A
 	// cordon without it was set by another client, and stays.
 	CordonAnnotation = Group + "/cordoned-for"
+	// GuardAnnotation on a Node is what its guard found while no agent runs there that could report
+	// it. The guard writes it as the node's kubelet; it counts for that node alone.
+	GuardAnnotation = Group + "/guard"
 
 	// NodeConditionReason is the reason of the conditions MaintenancePlanned, DrainInProgress,
 	// Drained and MaintenanceInProgress of a Node that its agent wrote. One with another reason

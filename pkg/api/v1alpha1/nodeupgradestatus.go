@@ -97,8 +97,9 @@ type NodeUpgradeStatus struct {
 	// +optional
 	KubeadmLog string `json:"kubeadmLog,omitempty"`
 
-	// KubeletLog is the end of the kubelet's journal before the guard returned the node to
-	// its former version.
+	// KubeletLog is what the guard found before it returned the node to its former version, or
+	// could not: what was merged, and the states of systemd-sysext, containerd and the kubelet with
+	// the ends of their journals.
 	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	KubeletLog string `json:"kubeletLog,omitempty"`

@@ -89,6 +89,7 @@ const (
 	ReasonNextBootDiffers       Reason = "NextBootDiffers"
 	ReasonWrongVersion          Reason = "WrongVersion"
 	ReasonRolledBack            Reason = "RolledBack"
+	ReasonNodeAtFault           Reason = "NodeAtFault"
 	ReasonNotReadyInTime        Reason = "NotReadyInTime"
 	ReasonHostUnreachable       Reason = "HostUnreachable"
 	ReasonRehearsalFailed       Reason = "RehearsalFailed"
@@ -217,6 +218,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonRebootFailed, Giver: GivenByAgent, Meaning: "the reboot was requested and did not happen"},
 	{Reason: ReasonRebootStillRequired, Giver: GivenByAgent, Meaning: "the node rebooted, and its operating system asks for another reboot"},
 	{Reason: ReasonRolledBack, Giver: GivenByAgent, Meaning: "the new version did not become healthy; the guard returned the node to its former one", NeedsPerson: true},
+	{Reason: ReasonNodeAtFault, Giver: GivenByAgent, Meaning: "the node did not become healthy for a cause of its own, such as another extension, containerd or its network; nothing is held against the version", NeedsPerson: true},
 	{Reason: ReasonNextBootDiffers, Giver: GivenByAgent, Meaning: "the next boot would change the Kubernetes version, which a Reboot must not do", NeedsPerson: true, RetriedWithoutLimit: true},
 	{Reason: ReasonWrongVersion, Giver: GivenByAgent, Meaning: "the node came back with another kubelet version than requested"},
 	{Reason: ReasonNotReadyInTime, Giver: GivenByAgent, Meaning: "the node came back and did not become Ready"},

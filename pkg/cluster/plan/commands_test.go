@@ -25,6 +25,7 @@ type script struct{ *sim }
 //	                             packages: its Kubernetes does not come as a sysext image
 //	delete NODE                  deletes the Node
 //	ready NODE | notready NODE
+//	guard NODE MESSAGE           its guard writes that on the Node
 //	pod NODE PROBLEM | pod NODE Ready   its agent's pod
 //	cordon NODE                  by another client
 //	took NODE DURATION           adds a pass of last week to its steps
@@ -53,7 +54,7 @@ type script struct{ *sim }
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
-//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH systemd=V
+//	agent NODE step=S since=TIME reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH systemd=V
 //	os NODE asks|content         whether its operating system requires a reboot
 //	abandon NODE REASON
 //	lose NODE                    a person deletes its NodeUpgrade, whose status its agent writes again
@@ -89,6 +90,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "ready", "notready":
 		n, since := s.node(args[0]), s.now
 		n.Ready, n.NotReadySince = name == "ready", &since
+	case "guard":
+		n := s.node(args[0])
+		n.Guard = &clusterstate.GuardReport{Upgrade: s.nodeUpgrade(args[0], n.UID).Status.Upgrade.UID, Time: s.now, Message: strings.Join(args[1:], " ")}
 	case "pod":
 		n, since := s.node(args[0]), s.now
 		if n.AgentProblem, n.AgentProblemSince = strings.Join(args[1:], " "), &since; args[1] == "Ready" {
@@ -531,6 +535,12 @@ func (s *script) setAgentStatus(name string, option map[string]string) error {
 		case "snapshot":
 			status.Upgrade = s.nodeUpgrade(name, s.node(name).UID).Spec.Upgrade
 			status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: name, Path: value, CreationTime: metav1.NewTime(s.now)}
+		case "since":
+			at, err := time.Parse(time.RFC3339, value)
+			if err != nil {
+				return err
+			}
+			status.StepStartTime = &metav1.Time{Time: at}
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

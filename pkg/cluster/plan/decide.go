@@ -139,6 +139,11 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 			v.decision, v.hold = Blocked, n.lostHold() // continues when it comes back
 		case n.agentGone(s.cluster.now):
 			v.decision, v.hold = Blocked, n.agentHold(s.cluster.now) // continues when its agent runs again
+		case v.decision == Go:
+			if hold := n.notBackYet(s.cluster.now); hold.Holds() {
+				v.decision, v.hold = Wait, hold
+			}
+			wake.at(n.silentAt())
 		}
 	case s.cluster.relapsed(n):
 		hold := n.lostHold()

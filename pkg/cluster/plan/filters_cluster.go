@@ -64,8 +64,14 @@ func (n *node) lostHold() clusterstate.Hold {
 			"if it never comes back: `kubectl upgrade abandon %s`", n.Name, work, n.Name)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 	}
-	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
-		n.Name, clusterstate.FormatTime(*n.NotReadySince), n.status.Step, n.Name)
+	known := ""
+	if says := n.guardSays(); says != "" {
+		known = "; its guard says: " + says
+	} else if n.silentAt() != nil {
+		known = "; " + n.silence()
+	}
+	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s%s; if it never comes back: `kubectl upgrade abandon %s`",
+		n.Name, clusterstate.FormatTime(*n.NotReadySince), n.status.Step, known, n.Name)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 }
 

@@ -135,6 +135,9 @@ func words() []word {
 		{[]string{"the Node's version, state and labels"}, "budget, order; up to four versions that a Rollback blocks; another minor holds all, or names the upgrade Minor", []func(*lied){
 			func(l *lied) { l.liar.Kubelet = "v1.34.4" }, func(l *lied) { l.liar.Kubelet = "v1.33.1" }, func(l *lied) { l.liar.Kubelet = "v1.34.9" }, func(l *lied) { l.liar.Kubelet = "v1.35.0" }, func(l *lied) { l.liar.Kubelet = "" },
 			func(l *lied) { l.liar.Ready, l.liar.NotReadySince = false, &soon.Time }, func(l *lied) { l.liar.Ready = true }, func(l *lied) { l.liar.BootID = "another" },
+			func(l *lied) {
+				l.liar.Ready, l.liar.NotReadySince, l.liar.Guard = false, &soon.Time, &clusterstate.GuardReport{Upgrade: "u", Time: soon.Time, Message: "a lie"}
+			},
 			func(l *lied) { l.liar.SlotAnnotation = "slot-0" }, func(l *lied) { l.liar.SlotAnnotation = "slot-1" }, func(l *lied) { l.liar.Cordoned = true },
 			func(l *lied) { l.liar.Architecture = "riscv64" }, func(l *lied) { l.liar.OS = "windows" }, func(l *lied) { l.liar.Labels = map[string]string{} },
 		}},

@@ -75,6 +75,10 @@ func (n *node) readStatus(read versionReader) {
 // failed reports whether the node stopped and keeps its slot until a person acts.
 func (n *node) failed() bool { return n.phase == v1alpha1.PhaseStopped }
 
+// isAtFault reports whether the node failed for a cause of its own, which says nothing about the
+// version. Its agent says so: a version that it has not brought to this node has still not run on every node.
+func (n *node) isAtFault() bool { return n.cause.Reason == v1alpha1.ReasonNodeAtFault }
+
 // silent reports whether no agent has reported from the node yet.
 func (n *node) silent() bool { return n.status.Step == "" }
 

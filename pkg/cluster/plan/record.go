@@ -257,9 +257,15 @@ func (p *planner) noteEnd(one, newest *v1alpha1.RanVersion, target *v1alpha1.Clu
 		if one.SinceTime = u.Status.EndTime; newest.SinceTime == nil {
 			one.UntilTime = nil
 		}
-	case u.Status.Outcome != "" && u.Status.Outcome != v1alpha1.OutcomeSuperseded && one.Problem == "":
+	case u.Status.Outcome != "" && u.Status.Outcome != v1alpha1.OutcomeSuperseded && one.Problem == "" && !endedByNode(u):
 		one.Problem = shorten(fmt.Sprintf("upgrade %s ended: %s", u.Name, u.Status.Outcome), maxRanProblem)
 	}
+}
+
+// endedByNode reports whether an upgrade ended because a node was at fault, and not its version.
+func endedByNode(u *v1alpha1.ClusterUpgrade) bool {
+	ended := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return ended != nil && ended.Reason == string(v1alpha1.ReasonNodeAtFault)
 }
 
 // noteNodes notes a node that failed with the newest version, and how many do not run it.
@@ -271,7 +277,7 @@ func (p *planner) noteNodes(one *v1alpha1.RanVersion) {
 		}
 		switch {
 		case one.Problem != "":
-		case n.failed() && n.status.Upgrade != nil && n.status.Upgrade.UID == one.Upgrade.UID:
+		case n.failed() && !n.isAtFault() && n.status.Upgrade != nil && n.status.Upgrade.UID == one.Upgrade.UID:
 			one.Problem = shorten(failure(n).Message, maxRanProblem)
 		case p.cluster.relapsed(n):
 			one.Problem = shorten(n.lostHold().Message, maxRanProblem)

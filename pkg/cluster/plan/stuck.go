@@ -235,6 +235,9 @@ func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold clust
 		if hold = failure(failed); failed.status.Step == v1alpha1.StepRolledBack {
 			outcome = v1alpha1.OutcomeRolledBack
 		}
+		if failed.isAtFault() {
+			hold.Reason = v1alpha1.ReasonNodeAtFault
+		}
 	case p.turns.retried:
 		hold = clusterstate.Hold{Reason: v1alpha1.ReasonHookFailed, Message: "a hook failed"}
 	default:

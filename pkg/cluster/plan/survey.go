@@ -91,8 +91,8 @@ func (s *survey) noteBusy(n *node) {
 			s.aborting = n
 		}
 	default:
-		if s.firstFailed == nil {
-			s.firstFailed = n
+		if s.firstFailed == nil || s.firstFailed.isAtFault() && !n.isAtFault() {
+			s.firstFailed = n // what says something about the version goes first
 		}
 		if n.ControlPlane {
 			s.failed = n // always stops the others

@@ -25,6 +25,7 @@ func Node(n *corev1.Node) clusterstate.Node {
 		Ready: nodeReady(n), NotReadySince: notReadySince(n),
 		Cordoned:       n.Spec.Unschedulable && !ours,
 		SlotAnnotation: n.Annotations[v1alpha1.SlotAnnotation],
+		Guard:          clusterstate.ParseGuardReport(n.Annotations[v1alpha1.GuardAnnotation]),
 		Condition:      condition(n), Created: n.CreationTimestamp.Time,
 	}
 }

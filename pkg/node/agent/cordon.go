@@ -40,7 +40,15 @@ func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 		p.Spec = &nodeSpecPatch{Unschedulable: &yes}
 		p.Metadata.Annotations[v1alpha1.CordonAnnotation] = &upgrade
 	}
+	p.removeGuardReport(node)
 	return p
+}
+
+// removeGuardReport removes what the guard has written: the agent reports again.
+func (p *nodePatch) removeGuardReport(node *corev1.Node) {
+	if _, there := node.Annotations[v1alpha1.GuardAnnotation]; there {
+		p.Metadata.Annotations[v1alpha1.GuardAnnotation] = nil
+	}
 }
 
 // hold returns a patch that gives the node the hold label.
@@ -67,6 +75,7 @@ func uncordon(node *corev1.Node) nodePatch {
 	if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !cordonedByOthers(node) {
 		p.Spec = &nodeSpecPatch{}
 	}
+	p.removeGuardReport(node)
 	return p
 }
 

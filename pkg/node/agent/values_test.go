@@ -116,6 +116,11 @@ func TestNodePatches(t *testing.T) {
 			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
 		},
+		"with a report of the guard": {
+			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation, v1alpha1.GuardAnnotation),
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/guard":null,"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/guard":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
+		},
 		"cordoned by us, uncordoned, and cordoned by another client": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation), manager: "kubectl",
 			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,

@@ -59,9 +59,9 @@ type Observation struct {
 	Boots int
 	// Rebooted reports whether the node has rebooted since the activation.
 	Rebooted bool
-	// Returning reports whether a rollback has begun and is not finished, and
-	// RebootedSince whether the node has rebooted since it last wrote its record.
-	Returning, RebootedSince bool
+	// Returning reports whether a rollback has begun and is not finished, Returned whether it is
+	// finished, and RebootedSince whether the node has rebooted since it last wrote its record.
+	Returning, Returned, RebootedSince bool
 	// Reboots counts the reboots of this rollback.
 	Reboots int
 	// FormerGone reports whether the image of the former version is not on the disk.
@@ -72,7 +72,41 @@ type Observation struct {
 	// Elsewhere reports whether the symlink points to something else than an image, or is
 	// gone.
 	Elsewhere bool
-	Health    Health
+	// Merging reports whether systemd still merges images for this boot, or that is not known.
+	Merging bool
+	// GaveUp is how the kubelet ended before systemd ceased to start it. Empty: it has not ceased.
+	GaveUp string
+	// Runtime is what is wrong with containerd, which no Kubernetes image brings. Empty: nothing.
+	Runtime string
+	Tried   Tried
+	Health  Health
+}
+
+// Tried is what the guard has tried in this activation.
+type Tried struct {
+	// Merge reports whether it merged the activated image once more, and MergeFailure is what
+	// systemd-sysext said if that failed.
+	Merge        bool
+	MergeFailure string
+	// Kubelet is how the kubelet had ended when the guard started it once more. Empty: it has not.
+	Kubelet string
+	// FormerFailure is why the former image was not merged without a reboot, where the boot had
+	// merged none. Empty: that was not tried, or it was merged.
+	FormerFailure string
+	// At is when it last tried something in this boot, in terms of Elapsed. Zero: it has not.
+	At time.Duration
+}
+
+// String returns the end of a sentence about the node.
+func (t Tried) String() string {
+	text := ""
+	if t.Merge {
+		text += ", after one more merge"
+	}
+	if t.Kubelet != "" {
+		text += fmt.Sprintf(", after one more start of kubelet.service, which systemd had given up on (%s)", t.Kubelet)
+	}
+	return text
 }
 
 // Health is what the guard finds wrong with a node. Each field is a sentence; empty
@@ -92,6 +126,8 @@ type Verdict string
 // The verdicts.
 const (
 	Watch   Verdict = "Watch"   // observe again
+	Merge   Verdict = "Merge"   // merge the activated image once more
+	Start   Verdict = "Start"   // start the kubelet once more
 	Disarm  Verdict = "Disarm"  // nothing is left to guard
 	Leave   Verdict = "Leave"   // end, and start again at the next boot
 	Return  Verdict = "Return"  // begin the rollback, or continue it
@@ -101,39 +137,62 @@ const (
 
 // Decide returns the verdict and the sentence that explains it.
 func Decide(a Activation, o Observation) (Verdict, string) {
-	problem, limit := Problem(a, o), limit(a, o)
 	switch {
-	case o.Returning && o.Active == a.From && returned(a, o):
-		return Restore, "the symlink points to " + a.From + " again"
-	case o.Returning && o.Reboots >= MaxReboots:
-		return Restore, fmt.Sprintf("%d reboots have not merged %s", o.Reboots, a.From)
-	case o.Returning && o.FormerGone:
-		return Stay, formerGone(a, "the rollback began")
+	case o.Returned:
+		return Disarm, "the node was returned to " + a.From + " already"
 	case o.Returning:
-		return Return, "the rollback that began is continued"
+		return decideReturn(a, o)
 	case o.Elsewhere, o.Active != "" && o.Active != a.To:
 		return Disarm, fmt.Sprintf("the symlink does not point to %s any more", a.To)
 	case a.ByReboot && !o.Rebooted && o.Merged != a.To:
 		return Leave, "the node has not rebooted since the activation"
-	case o.Boots > MaxBoots && problem != "":
+	}
+	problem, limit := Problem(a, o), limit(a, o)
+	switch {
+	case mergesOnceMore(a, o):
+		return Merge, problem
+	case o.Merged == a.To && o.Health.Kubelet != "" && o.GaveUp != "" && o.Tried.Kubelet == "":
+		return Start, fmt.Sprintf("%s, and systemd does not start it any more (%s)", problem, o.GaveUp)
+	case o.Boots > MaxBoots && problem != "" && o.Tried.At == 0:
 		problem = fmt.Sprintf("the node has booted %d times: %s", o.Boots, problem)
 	case o.Elapsed < limit:
 		return Watch, problem
 	case problem == "" && o.Answers < Steady:
 		return Watch, "the node itself is healthy, and the API server has not said that it is Ready"
 	case problem == "" && o.Steady >= Steady:
-		return Disarm, a.To + " is healthy"
-	case problem != "" && problem == o.Health.API && o.Answers < answersFor(a):
+		return Disarm, a.To + " is healthy" + o.Tried.String()
+	case apiAlone(a, o) && o.Answers < answersFor(a):
 		return Watch, problem + ", and has not answered for long"
 	case o.Steady < Steady && (o.Elapsed < limit+Grace || o.Watched < Grace || o.Answers > 0 && o.Answers < answersFor(a)+Grace):
 		return Watch, cmp.Or(problem, "healthy, but not for long enough yet")
 	case problem == "":
-		problem = fmt.Sprintf("the node was not healthy for %s without interruption", Steady)
+		problem = fmt.Sprintf("the node was not healthy for %s without interruption%s", Steady, o.Tried)
 	}
 	if o.FormerGone {
 		return Stay, formerGone(a, problem)
 	}
 	return Return, problem
+}
+
+// decideReturn decides in a rollback that has begun.
+func decideReturn(a Activation, o Observation) (Verdict, string) {
+	switch {
+	case o.Merged == "" && o.Tried.FormerFailure != "":
+		return Stay, fmt.Sprintf("the image of %s cannot be merged either (%s), so a reboot would not help", a.From, o.Tried.FormerFailure)
+	case o.Active == a.From && returned(a, o):
+		return Restore, "the symlink points to " + a.From + " again"
+	case o.Reboots >= MaxReboots:
+		return Restore, fmt.Sprintf("%d reboots have not merged %s", o.Reboots, a.From)
+	case o.FormerGone:
+		return Stay, formerGone(a, "the rollback began")
+	}
+	return Return, "the rollback that began is continued"
+}
+
+// mergesOnceMore reports whether the boot has not merged the activated image, and the guard has not
+// tried to. Without a reboot the verb "restart" merges, which tries twice.
+func mergesOnceMore(a Activation, o Observation) bool {
+	return o.Rebooted && o.Merged != a.To && !o.Merging && !o.Tried.Merge
 }
 
 // Survived reports whether this boot has reached its limit healthy: it is none of those that
@@ -143,13 +202,17 @@ func Survived(a Activation, o Observation) bool {
 }
 
 // limit returns when the node is judged, in terms of Observation.Elapsed. An image that is not
-// merged has no kubelet to wait for.
+// merged has no kubelet to wait for. What the guard tried has as long as a boot to take effect.
 func limit(a Activation, o Observation) time.Duration {
 	late := o.KubeletStarted
 	if late == 0 && o.Merged == a.To {
 		late = o.Elapsed
 	}
-	return a.Limit + min(late, KubeletWithin)
+	late = min(late, KubeletWithin)
+	if o.Merged == a.To {
+		late = max(late, o.Tried.At)
+	}
+	return a.Limit + late
 }
 
 // answersFor returns for how long the API server must have answered.
@@ -159,29 +222,11 @@ func formerGone(a Activation, problem string) string {
 	return problem + "; the image of " + a.From + " is gone, so the node cannot return to it"
 }
 
-// returned reports whether a node whose symlink was restored needs no reboot any more.
+// returned reports whether a node whose symlink was restored needs nothing more. Where a boot has
+// merged nothing, one more merge is tried.
 func returned(a Activation, o Observation) bool {
 	if o.RebootedSince {
-		return o.Merged != a.To
+		return o.Merged != a.To && (o.Merged != "" || o.Merging)
 	}
 	return o.Merged == a.From && o.Health.Network == ""
-}
-
-// Problem returns what is wrong with the node, or "". What the other problems follow
-// from comes first.
-func Problem(a Activation, o Observation) string {
-	switch h := o.Health; {
-	case o.Merged == "":
-		return "the image of " + a.To + " was not merged"
-	case o.Merged != a.To:
-		return fmt.Sprintf("%s is merged, and not %s", o.Merged, a.To)
-	case h.Network != "":
-		return h.Network
-	case h.Kubelet != "":
-		return h.Kubelet
-	case h.StaticPods != "":
-		return h.StaticPods
-	default:
-		return h.API
-	}
 }

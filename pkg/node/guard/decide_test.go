@@ -31,18 +31,45 @@ func TestDecide(t *testing.T) {
 		verdict Verdict
 		why     string
 	}{
-		"healthy before the limit":                          {booted(func(*Observation) {}), false, Watch, ""},
-		"unhealthy before the limit":                        {booted(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Watch, "refused"},
-		"healthy":                                           {atLimit(func(*Observation) {}), false, Disarm, "v1.34.4 is healthy"},
-		"the kubelet does not answer":                       {atLimit(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Return, "refused"},
-		"no static pods":                                    {atLimit(func(o *Observation) { o.Health.StaticPods = "etcd" }), false, Return, "etcd"},
-		"no network":                                        {atLimit(func(o *Observation) { o.Health.Network, o.Health.Kubelet = "no route", "refused" }), false, Return, "no route"},
-		"the API server answers: not Ready":                 {atLimit(func(o *Observation) { o.Health.API = "NotReady" }), false, Return, "NotReady"},
-		"the image was not merged":                          {atLimit(func(o *Observation) { o.Merged, o.Health.Kubelet = "", "refused" }), false, Return, "the image of v1.34.4 was not merged"},
-		"another image was merged":                          {atLimit(func(o *Observation) { o.Merged = "v1.33.1" }), false, Return, "v1.33.1 is merged, and not v1.34.4"},
-		"the API server is silent":                          {atLimit(func(o *Observation) { o.Answers = 0 }), false, Watch, silent},
-		"the API server is silent for a day":                {atLimit(func(o *Observation) { o.Elapsed, o.Watched, o.Answers = 24*time.Hour, 24*time.Hour, 0 }), false, Watch, silent},
-		"the API server is silent, and the kubelet is gone": {atLimit(func(o *Observation) { o.Answers, o.Health.Kubelet = 0, "refused" }), false, Return, "refused"},
+		"healthy before the limit":          {booted(func(*Observation) {}), false, Watch, ""},
+		"unhealthy before the limit":        {booted(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Watch, "refused"},
+		"healthy":                           {atLimit(func(*Observation) {}), false, Disarm, "v1.34.4 is healthy"},
+		"the kubelet does not answer":       {atLimit(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Return, "refused"},
+		"no static pods":                    {atLimit(func(o *Observation) { o.Health.StaticPods = "etcd" }), false, Return, "etcd"},
+		"no network":                        {atLimit(func(o *Observation) { o.Health.Network, o.Health.Kubelet = "no route", "refused" }), false, Return, "no route"},
+		"the API server answers: not Ready": {atLimit(func(o *Observation) { o.Health.API = "NotReady" }), false, Return, "NotReady"},
+		"the image was not merged":          {booted(func(o *Observation) { o.Merged, o.Elapsed = "", 1 }), false, Merge, "the image of v1.34.4 was not merged"},
+		"another image was merged":          {booted(func(o *Observation) { o.Merged, o.Elapsed = "v1.33.1", 1 }), false, Merge, "v1.33.1 is merged, and not v1.34.4"},
+		"systemd still merges":              {booted(func(o *Observation) { o.Merged, o.Merging = "", true }), false, Watch, "the image of v1.34.4 was not merged"},
+		"systemd merges for ever":           {atLimit(func(o *Observation) { o.Merged, o.Merging = "", true }), false, Return, "the image of v1.34.4 was not merged"},
+		"one more merge did not help": {booted(func(o *Observation) {
+			o.Merged, o.Tried = "", Tried{Merge: true, MergeFailure: "no medium", At: time.Minute}
+		}), false, Watch, "the image of v1.34.4 was not merged, after one more merge: no medium"},
+		"one more merge did not help until the limit": {atLimit(func(o *Observation) {
+			o.Merged, o.Tried = "", Tried{Merge: true, MergeFailure: "no medium", At: time.Minute}
+		}), false, Return, "the image of v1.34.4 was not merged, after one more merge: no medium"},
+		"one more merge helped, and the kubelet has its time": {atLimit(func(o *Observation) {
+			o.Health.Kubelet, o.Tried = "refused", Tried{Merge: true, At: time.Minute}
+		}), false, Watch, "refused, after one more merge"},
+		"one more merge helped, and the kubelet had its time": {atLimit(func(o *Observation) {
+			o.Elapsed, o.Health.Kubelet, o.Tried = activation.Limit+time.Minute, "refused", Tried{Merge: true, At: time.Minute}
+		}), false, Return, "refused, after one more merge"},
+		"one more merge helped": {atLimit(func(o *Observation) { o.Tried.Merge = true }), false, Disarm, "v1.34.4 is healthy, after one more merge"},
+		"systemd gave up on the kubelet": {booted(func(o *Observation) {
+			o.Elapsed, o.Health.Kubelet, o.GaveUp = 1, "refused", "start-limit-hit"
+		}), false, Start, "refused, and systemd does not start it any more (start-limit-hit)"},
+		"systemd gave up on the kubelet again": {atLimit(func(o *Observation) {
+			o.Health.Kubelet, o.GaveUp, o.Tried.Kubelet = "refused", "exit-code", "start-limit-hit"
+		}), false, Return, "refused, after one more start of kubelet.service, which systemd had given up on (start-limit-hit)"},
+		"the started kubelet has its time": {atLimit(func(o *Observation) {
+			o.Elapsed, o.Health.Kubelet, o.Tried = 24*time.Hour, "refused", Tried{Kubelet: "exit-code", At: 24*time.Hour - activation.Limit + 1}
+		}), false, Watch, "refused, after one more start of kubelet.service, which systemd had given up on (exit-code)"},
+		"containerd has failed": {atLimit(func(o *Observation) {
+			o.Health.Kubelet, o.Runtime = "refused", "containerd.service has failed (signal)"
+		}), false, Return, "refused; containerd.service has failed (signal)"},
+		"the API server is silent":                                      {atLimit(func(o *Observation) { o.Answers = 0 }), false, Watch, silent},
+		"the API server is silent for a day":                            {atLimit(func(o *Observation) { o.Elapsed, o.Watched, o.Answers = 24*time.Hour, 24*time.Hour, 0 }), false, Watch, silent},
+		"the API server is silent, and the kubelet is gone":             {atLimit(func(o *Observation) { o.Answers, o.Health.Kubelet = 0, "refused" }), false, Return, "refused"},
 		"the API server is silent, and the kubelet answers for moments": {atLimit(func(o *Observation) { o.Answers, o.Steady, o.Elapsed = 0, time.Second, time.Hour }), false, Watch, silent},
 		"the API server answers again: Ready":                           {atLimit(func(o *Observation) { o.Elapsed, o.Answers, o.Steady = time.Hour, Steady, Steady }), false, Disarm, "v1.34.4 is healthy"},
 		"the API server answers again: Ready after a minute": {atLimit(func(o *Observation) {
@@ -67,7 +94,7 @@ func TestDecide(t *testing.T) {
 		"the kubelet started far too late": {atLimit(func(o *Observation) {
 			o.Elapsed, o.KubeletStarted, o.Health.Kubelet = activation.Limit+KubeletWithin, time.Hour, "refused"
 		}), false, Return, "refused"},
-		"no image, so no kubelet starts": {atLimit(func(o *Observation) { o.Merged, o.KubeletStarted = "", 0 }), false, Return, "the image of v1.34.4 was not merged"},
+		"no image, so no kubelet starts": {atLimit(func(o *Observation) { o.Merged, o.KubeletStarted, o.Tried.Merge = "", 0, true }), false, Return, "the image of v1.34.4 was not merged, after one more merge"},
 		"healthy for a moment":           {atLimit(func(o *Observation) { o.Steady = time.Second }), false, Watch, "healthy, but not for long enough yet"},
 		"unhealthy for a moment":         {atLimit(func(o *Observation) { o.Steady, o.Health.API = time.Second, "NotReady" }), false, Watch, "NotReady"},
 		"the guard was killed, and begins after the limit": {atLimit(func(o *Observation) {
@@ -95,7 +122,15 @@ func TestDecide(t *testing.T) {
 		"back": {booted(func(o *Observation) {
 			o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "v1.34.3"
 		}), false, Restore, "the symlink points to v1.34.3 again"},
-		"back, and not even that is merged": {booted(func(o *Observation) { o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "" }), false, Restore, "the symlink points to v1.34.3 again"},
+		"back, and not even that is merged": {booted(func(o *Observation) { o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "" }), false, Return, "the rollback that began is continued"},
+		"back, not even that is merged, nor by one more merge": {booted(func(o *Observation) {
+			o.Returning, o.RebootedSince, o.Active, o.Merged, o.Tried.FormerFailure = true, true, "v1.34.3", "", "no medium"
+		}), false, Stay, "the image of v1.34.3 cannot be merged either (no medium), so a reboot would not help"},
+		"the former image is not merged either": {booted(func(o *Observation) {
+			o.Returning, o.Active, o.Merged, o.Tried.FormerFailure = true, "v1.34.3", "", "no medium"
+		}), false, Stay, "the image of v1.34.3 cannot be merged either (no medium), so a reboot would not help"},
+		"back by one more merge":                                   {booted(func(o *Observation) { o.Returning, o.Active, o.Merged = true, "v1.34.3", "v1.34.3" }), false, Restore, "the symlink points to v1.34.3 again"},
+		"activated again by another program after it was returned": {atLimit(func(o *Observation) { o.Returned, o.Health.Kubelet = true, "refused" }), false, Disarm, "the node was returned to v1.34.3 already"},
 		"back without a reboot, and without network": {booted(func(o *Observation) {
 			o.Returning, o.Rebooted, o.Active, o.Merged, o.Health.Network = true, false, "v1.34.3", "v1.34.3", "no route"
 		}), true, Return, "the rollback that began is continued"},
@@ -130,18 +165,35 @@ func TestDecidePromises(t *testing.T) {
 			Rebooted: rapid.Bool().Draw(t, "rebooted"), Returning: rapid.Bool().Draw(t, "returning"),
 			RebootedSince: rapid.Bool().Draw(t, "since"), FormerGone: rapid.Bool().Draw(t, "gone"),
 			Active: version.Draw(t, "active"), Merged: version.Draw(t, "merged"),
-			Health: Health{text(t, "kubelet"), text(t, "pods"), text(t, "network"), text(t, "api")},
+			Health:   Health{text(t, "kubelet"), text(t, "pods"), text(t, "network"), text(t, "api")},
+			Returned: rapid.Bool().Draw(t, "returned"), Merging: rapid.Bool().Draw(t, "merging"), GaveUp: text(t, "exit-code"),
+			Tried: Tried{
+				Merge: rapid.Bool().Draw(t, "merged again"), Kubelet: text(t, "start-limit-hit"), FormerFailure: text(t, "no medium"),
+				At: time.Duration(rapid.IntRange(0, 400).Draw(t, "tried")) * time.Second,
+			},
 		}
 		verdict, why := Decide(a, o)
 		began := verdict == Return && !o.Returning
 		switch {
-		case began && o.Elapsed < a.Limit && o.Boots <= MaxBoots:
+		case began && o.Elapsed < a.Limit && (o.Boots <= MaxBoots || o.Tried.At > 0):
 			t.Errorf("a rollback began before the limit: %s", why)
 		case began && (o.Active != a.To && o.Active != "" || o.Elsewhere || o.FormerGone):
 			t.Errorf("a rollback began although %+v", o)
 		case began && o.Merged == a.To && o.Health == Health{} && o.Steady >= Steady:
 			t.Errorf("a healthy node was rolled back: %s", why)
-		case o.Returning && (verdict == Watch || verdict == Disarm || verdict == Leave):
+		case o.Returned && verdict != Disarm:
+			t.Errorf("a node that was returned was touched again: %s %s", verdict, why)
+		case began && o.Rebooted && o.Merged != a.To && !o.Tried.Merge && !o.Merging:
+			t.Errorf("a rollback began before one more merge: %s", why)
+		case began && o.Merged == a.To && o.Health.Kubelet != "" && o.GaveUp != "" && o.Tried.Kubelet == "":
+			t.Errorf("a rollback began before one more start of the kubelet: %s", why)
+		case began && o.Merged == a.To && o.Tried.At > 0 && o.Elapsed < a.Limit+o.Tried.At:
+			t.Errorf("what was tried had not had its time: %s", why)
+		case verdict == Merge && (o.Tried.Merge || o.Merging || o.Merged == a.To || o.Returning), verdict == Start && (o.Tried.Kubelet != "" || o.Returning):
+			t.Errorf("%s although %+v", verdict, o)
+		case o.Returning && o.Merged == "" && o.Tried.FormerFailure != "" && verdict != Stay && !o.Returned:
+			t.Errorf("%s though no image of Kubernetes can be merged: %s", verdict, why)
+		case !o.Returned && o.Returning && (verdict == Watch || verdict == Disarm || verdict == Leave):
 			t.Errorf("a rollback that had begun was left: %s %s", verdict, why)
 		case began && o.Steady < Steady && o.Watched < Grace && o.Boots <= MaxBoots:
 			t.Errorf("a rollback began for a moment's problem: %s", why)
@@ -149,7 +201,7 @@ func TestDecidePromises(t *testing.T) {
 			t.Errorf("a rollback began for an API server that has answered for %s: %s", o.Answers, why)
 		case began && o.Boots <= MaxBoots && o.Merged == a.To && o.Elapsed < a.Limit+min(o.KubeletStarted, KubeletWithin):
 			t.Errorf("the kubelet had not had its time: %s", why)
-		case verdict == Disarm && o.Active == a.To && !o.Elsewhere && o.Answers < Steady:
+		case verdict == Disarm && !o.Returned && o.Active == a.To && !o.Elsewhere && o.Answers < Steady:
 			t.Errorf("the guard ended though nobody had said that the node is Ready: %s", why)
 		case verdict == Restore && (!o.Returning || o.Active != a.From && o.Reboots < MaxReboots):
 			t.Errorf("finished although %+v", o)

@@ -112,19 +112,30 @@ func notReady(node *corev1.Node, boot, to string) string {
 	return answers + "the node is not Ready"
 }
 
+// userAgent is what the guard calls itself to the API server.
+const userAgent = "kubectl-upgrade-guard"
+
 // readNode reads the kubelet's own Node with the kubelet's identity.
 func readNode(ctx context.Context, config *rest.Config) (*corev1.Node, error) {
-	name, err := nodeName(config)
+	nodes, name, err := ownNode(config)
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout, config.UserAgent = answerWithin, "kubectl-upgrade-guard"
+	return nodes.Get(ctx, name, metav1.GetOptions{})
+}
+
+// ownNode returns a client for Nodes with the kubelet's identity, and the name of its own.
+func ownNode(config *rest.Config) (nodes kube.Nodes, name string, err error) {
+	if name, err = nodeName(config); err != nil {
+		return nodes, "", err
+	}
+	config.Timeout, config.UserAgent = answerWithin, userAgent
 	kube.RefuseRedirects(config)
 	client, err := kube.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nodes, "", err
 	}
-	return client.Nodes().Get(ctx, name, metav1.GetOptions{})
+	return client.Nodes(), name, nil
 }
 
 // nodeName returns the node's name, which the kubelet's client certificate has as

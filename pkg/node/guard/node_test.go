@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
@@ -37,6 +40,15 @@ type node struct {
 	stop            context.CancelFunc
 	// fails has the commands that fail.
 	fails map[string]bool
+	// merges has the version that each refresh merges; when it is empty, that of the symlink.
+	merges []string
+	// refuses is what systemd-sysext says when it merges nothing.
+	refuses string
+	// sysext, containerd and gaveUp are states of units; empty: ended, running, starting again.
+	sysext, containerd, gaveUp string
+	// told is what the guard has written on its Node, and offline reports whether it cannot.
+	told    []string
+	offline bool
 	// onRun is called with each command. Nil: nothing is.
 	onRun func(command string)
 }
@@ -50,6 +62,7 @@ func newNode(t *testing.T, method v1alpha1.Method) *node {
 	n.write(host.KubeletConfig, "old config")
 	n.write(host.KubeletFlags, "old flags")
 	n.write(host.ManifestsDir+"/.keep", "")
+	n.write("/proc/1/mountinfo", "1 0 0:1 / / rw - ext4 x rw\n")
 	n.write(host.Program(host.Root), "program")
 	n.boot(from)
 	saved, err := n.SaveKubeletFiles(from)
@@ -130,10 +143,11 @@ func (n *node) run(_ context.Context, _ *host.Log, program string, args ...strin
 	case strings.Contains(command, "SoftRebootsCount"):
 		return fmt.Sprintf("Version=257.1\nSoftRebootsCount=%d\n", n.softs), nil
 	case strings.Contains(command, "InactiveExitTimestampMonotonic"):
-		if n.clock < n.kubelet {
-			return "ActiveState=inactive\nInactiveExitTimestampMonotonic=0\n", nil
-		}
-		return fmt.Sprintf("ActiveState=activating\nInactiveExitTimestampMonotonic=%d\n", max(n.kubelet, time.Second).Microseconds()), nil
+		return n.showUnits(), nil
+	case command == "systemd-sysext refresh":
+		return n.refresh()
+	case command == "systemctl start --no-block kubelet.service":
+		n.gaveUp = ""
 	case strings.HasPrefix(command, "systemctl show"):
 		return "inactive\n", nil
 	case program == "journalctl":
@@ -143,6 +157,43 @@ func (n *node) run(_ context.Context, _ *host.Log, program string, args ...strin
 		n.stop()
 	}
 	return "", nil
+}
+
+// showUnits is what systemctl show prints of the units that the guard asks for.
+func (n *node) showUnits() string {
+	kubelet := fmt.Sprintf("ActiveState=activating\nSubState=auto-restart\nResult=exit-code\nInactiveExitTimestampMonotonic=%d\n", max(n.kubelet, time.Second).Microseconds())
+	switch {
+	case n.clock < n.kubelet || n.merged() == "":
+		kubelet = "ActiveState=inactive\nSubState=dead\nResult=success\nInactiveExitTimestampMonotonic=0\n"
+	case n.gaveUp != "":
+		kubelet = fmt.Sprintf("ActiveState=failed\nSubState=failed\nResult=%s\nInactiveExitTimestampMonotonic=1000000\n", n.gaveUp)
+	}
+	return "Id=systemd-sysext.service\nLoadState=loaded\n" + cmp.Or(n.sysext, "ActiveState=active\nSubState=exited\nResult=success\n") +
+		"\nId=containerd.service\nLoadState=loaded\n" + cmp.Or(n.containerd, "ActiveState=active\nSubState=running\nResult=success\n") +
+		"\nId=kubelet.service\nLoadState=loaded\n" + kubelet
+}
+
+// refresh merges what it should.
+func (n *node) refresh() (string, error) {
+	version := ""
+	if len(n.merges) > 0 {
+		version, n.merges = n.merges[0], n.merges[1:]
+	} else if active, err := n.Active(); err == nil && n.refuses == "" {
+		version = active.Version()
+	}
+	n.merge(version)
+	if version == "" && n.refuses != "" {
+		return "", fmt.Errorf("systemd-sysext refresh failed (exit status 1): %s", n.refuses)
+	}
+	return "", nil
+}
+
+func (n *node) merged() string {
+	merged, err := n.Merged()
+	if err != nil {
+		return ""
+	}
+	return merged.Version()
 }
 
 // guardian returns the guard of this boot, before it has observed anything.
@@ -158,6 +209,18 @@ func (n *node) guardian() *guardian {
 				health.API = ""
 			}
 			return health, answers
+		},
+		annotate: func(_ context.Context, value string) error {
+			if n.offline {
+				return errors.New("no network")
+			}
+			report := clusterstate.ParseGuardReport(value)
+			if report == nil || report.Upgrade != "uid" {
+				n.t.Errorf("the guard wrote %q", value)
+				return nil
+			}
+			n.told = append(n.told, report.Message)
+			return nil
 		},
 		sinceBoot: func() time.Duration {
 			n.clock += 10 * time.Second
@@ -204,7 +267,7 @@ func (n *node) checkReturned() {
 	n.checkDisarmed()
 	r, err := n.Rollback()
 	n.must(err)
-	if r == nil || r.FinishedAt.IsZero() || r.Message != "refused" || r.Log != "panic: broken" || r.Upgrade != "uid" {
+	if r == nil || r.FinishedAt.IsZero() || r.Message != "refused" || !strings.Contains(r.Log, "panic: broken") || r.Upgrade != "uid" {
 		n.t.Errorf("the record is %+v", r)
 	}
 }

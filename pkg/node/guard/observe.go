@@ -57,10 +57,7 @@ func (g *guardian) observeStart() error {
 
 // verdict observes the node and returns package guard's verdict.
 func (g *guardian) verdict(ctx context.Context) (Verdict, string) {
-	a := Activation{
-		From: g.record.From, To: g.record.To,
-		Limit: g.record.Within, ByReboot: g.record.Method != v1alpha1.MethodRestart,
-	}
+	a := g.activation()
 	o, answered := g.observe(ctx)
 	now := g.sinceBoot()
 	switch {
@@ -72,8 +69,8 @@ func (g *guardian) verdict(ctx context.Context) (Verdict, string) {
 	if g.answers > 0 {
 		o.Answers = now - g.answers
 	}
-	if g.kubelet == 0 {
-		g.kubelet = g.kubeletStart(ctx)
+	if g.kubelet == 0 || o.Merged != a.To || o.Health.Kubelet != "" {
+		g.observeUnits(ctx, &o)
 	}
 	if g.kubelet > 0 {
 		o.KubeletStarted = max(g.kubelet-g.start, 1) // it may have started first
@@ -82,6 +79,7 @@ func (g *guardian) verdict(ctx context.Context) (Verdict, string) {
 		g.healthy, g.since = healthy, now
 	}
 	o.Elapsed, o.Watched, o.Steady = now-g.start, now-g.began, now-g.since
+	g.seen = o
 	if o.Boots > 0 && Survived(a, o) {
 		if err := g.ForgetGuardBoots(); err != nil {
 			g.log.Printf("counting the boots anew: %v", err)
@@ -90,35 +88,16 @@ func (g *guardian) verdict(ctx context.Context) (Verdict, string) {
 	return Decide(a, o)
 }
 
-// kubeletStart returns when systemd started the kubelet in this boot, since when it may have
-// failed and been restarted; zero if it has not. After a soft reboot systemd may still know when
-// the former one started.
-func (g *guardian) kubeletStart(ctx context.Context) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	text, err := g.run(ctx, g.log, "systemctl", "show", "--property=ActiveState", "--property=InactiveExitTimestampMonotonic", "kubelet.service")
-	if err != nil {
-		g.log.Printf("%v", err)
-		return 0
+func (g *guardian) activation() Activation {
+	return Activation{
+		From: g.record.From, To: g.record.To,
+		Limit: g.record.Within, ByReboot: g.record.Method != v1alpha1.MethodRestart,
 	}
-	properties := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		properties[name] = value
-	}
-	if properties["ActiveState"] == "inactive" {
-		return 0
-	}
-	n, err := strconv.ParseInt(properties["InactiveExitTimestampMonotonic"], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(n) * time.Microsecond
 }
 
 // observe observes the node, but for times, and reports whether the API server answered.
 func (g *guardian) observe(ctx context.Context) (o Observation, answered bool) {
-	o = Observation{Merged: g.merged(), Boots: g.GuardBoots()}
+	o = Observation{Merged: g.merged(), Boots: g.GuardBoots(), Tried: g.tried()}
 	o.Rebooted = g.boot != g.record.BootID
 	o.Active, o.Elsewhere = g.active()
 	if former, err := host.NewImage(g.record.From, host.Architecture()); err == nil {
@@ -129,7 +108,8 @@ func (g *guardian) observe(ctx context.Context) (o Observation, answered bool) {
 	if err != nil {
 		g.log.Printf("%v", err)
 	}
-	if o.Returning = host.IsRollbackOf(rollback, g.record) && rollback.FinishedAt.IsZero(); o.Returning {
+	if host.IsRollbackOf(rollback, g.record) {
+		o.Returning, o.Returned = rollback.FinishedAt.IsZero(), !rollback.FinishedAt.IsZero()
 		o.RebootedSince, o.Reboots = g.boot != rollback.BootID, rollback.Reboots
 	}
 	if o.Merged != "" {

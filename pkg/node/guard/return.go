@@ -32,7 +32,7 @@ const (
 
 // rollBack restores the former version's files and symlink, and then merges its image, by
 // a restart of the kubelet or a reboot. It reboots if the former version is merged already
-// and that was not enough.
+// and that was not enough. Where the boot has merged nothing, it merges without a reboot.
 func (g *guardian) rollBack(ctx context.Context, why string) error {
 	err := g.begin(ctx, why)
 	if err == nil {
@@ -49,20 +49,34 @@ func (g *guardian) rollBack(ctx context.Context, why string) error {
 	if err != nil {
 		return err
 	}
-	if g.record.Method != v1alpha1.MethodRestart {
+	switch merged := g.merged(); {
+	case merged == "" && g.boot != g.record.BootID && !g.seen.Merging:
+		g.mergeFormer(ctx)
+		return nil // the next observation finishes, or stays
+	case g.record.Method != v1alpha1.MethodRestart:
 		return g.reboot(ctx)
-	}
-	if g.merged() != g.record.From {
-		ctx, cancel := context.WithTimeout(ctx, mergeTimeout)
-		defer cancel()
-		err := sysext.Return(ctx, g.Layout, g.record.From, g.log)
-		if err == nil {
-			return nil // the next observation finishes, or reboots after all
-		}
-		g.log.Printf("merging %s without a reboot: %v", g.record.From, err)
-	} else if changed {
+	case merged != g.record.From:
+		return g.mergeOrReboot(ctx)
+	case changed:
 		return nil // the image was never merged: the next observation finishes
 	}
+	return g.reboot(ctx)
+}
+
+// mergeOrReboot merges the former version by a restart of the kubelet, or reboots. It does not
+// reboot if the merge fails by an image with which the next boot would merge nothing either.
+func (g *guardian) mergeOrReboot(ctx context.Context) error {
+	merging, cancel := context.WithTimeout(ctx, mergeTimeout)
+	defer cancel()
+	err := sysext.Return(merging, g.Layout, g.record.From, g.log, g.run)
+	if err == nil {
+		return nil // the next observation finishes, or reboots after all
+	}
+	if refusedImage(err.Error()) != "" && g.merged() == "" {
+		g.once(&g.tries.Former, "", func() error { return err })
+		return nil // the next observation stays
+	}
+	g.log.Printf("merging %s without a reboot: %v", g.record.From, err)
 	return g.reboot(ctx)
 }
 
@@ -96,22 +110,34 @@ func (g *guardian) begin(ctx context.Context, why string) error {
 		r.BootID = g.boot
 		return g.SetRollback(*r)
 	}
-	r = &verb.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: g.boot}
+	r = &verb.Rollback{
+		Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why,
+		StartedAt: time.Now().UTC(), BootID: g.boot, NodesFault: NodesFault(g.activation(), g.seen), NoNetwork: g.seen.Merged == g.record.To && g.seen.Health.Network != "",
+	}
 	if err := g.BeginRollback(*r); err != nil {
 		return err
 	}
-	r.Log = g.journal(ctx)
+	r.Log = g.evidence(ctx)
 	return g.SetRollback(*r)
 }
 
-// stay records that the node cannot return, and ends the guard.
+// stay records that the node cannot return, and ends the guard. Of a rollback that had begun, what
+// was wrong with the new version stays in the record.
 func (g *guardian) stay(ctx context.Context, why string) error {
 	now := time.Now().UTC()
-	r := verb.Rollback{
-		Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, Log: g.journal(ctx),
-		StartedAt: now, FinishedAt: now, Impossible: true,
+	r, err := g.Rollback()
+	if err != nil {
+		g.log.Printf("%v", err)
 	}
-	if err := g.tolerate(g.BeginRollback(r)); err != nil {
+	write := g.SetRollback
+	if host.IsRollbackOf(r, g.record) {
+		r.Message += "; " + why
+	} else {
+		r, write = &verb.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: now}, g.BeginRollback
+		r.Log = g.evidence(ctx)
+	}
+	r.FinishedAt, r.Impossible, r.NodesFault = now, true, r.NodesFault || NodesFault(g.activation(), g.seen)
+	if err := g.tolerate(write(*r)); err != nil {
 		return err
 	}
 	return g.EndGuard(ctx, g.log, g.run)
@@ -128,18 +154,6 @@ func (g *guardian) stopRestart(ctx context.Context) {
 	if _, err := g.run(ctx, g.log, "systemctl", "stop", host.Unit(verb.Restart)); err != nil {
 		g.log.Printf("%v", err) // it is not loaded if it does not run
 	}
-}
-
-// journal returns the end of the kubelet's journal of this boot, and of systemd-sysext's.
-func (g *guardian) journal(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
-	defer cancel()
-	text, err := g.run(ctx, g.log, "journalctl", "--boot", "--lines=12", "--output=cat", "--no-pager",
-		"--unit=kubelet.service", "--unit=systemd-sysext.service")
-	if err != nil {
-		return fmt.Sprintf("the journal could not be read: %v", err)
-	}
-	return lastBytes(strings.TrimSpace(text), 2<<10)
 }
 
 // lastBytes returns whole lines at the end of a text, at most n bytes.
@@ -280,17 +294,45 @@ func (g *guardian) finish(ctx context.Context) error {
 			g.log.Printf("%v", err)
 		}
 	}
-	if err := g.tolerate(g.recordEnd()); err != nil {
+	if err := g.tolerate(g.recordEnd(ctx)); err != nil {
 		return err
 	}
 	return g.EndGuard(ctx, g.log, g.run)
 }
 
-func (g *guardian) recordEnd() error {
+func (g *guardian) recordEnd(ctx context.Context) error {
 	r, err := g.Rollback()
 	if err != nil || r == nil {
 		return errors.Join(err, errors.New("the record of the rollback is gone"))
 	}
+	if r.NoNetwork && !g.networkReturns(ctx) {
+		r.NodesFault = true
+	}
+	if ctx.Err() != nil {
+		return errStopped
+	}
 	r.FinishedAt = time.Now().UTC()
 	return g.SetRollback(*r)
+}
+
+// networkWithin is how long a network may take to return with the former version.
+const networkWithin = 2 * time.Minute
+
+// networkReturns reports whether a node that had no network with the new version has one with the
+// former: then that version took it away, and else the node is at fault. It waits only while nobody
+// could be told anyway.
+func (g *guardian) networkReturns(ctx context.Context) bool {
+	for end := g.sinceBoot() + networkWithin; ctx.Err() == nil; {
+		if health, _ := g.check(ctx); health.Network == "" {
+			return true
+		}
+		if g.sinceBoot() >= end {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(g.pause):
+		}
+	}
+	return true
 }

@@ -85,20 +85,6 @@ func TestInterruptedRollbackIsContinued(t *testing.T) {
 	}
 }
 
-// A power cut between the record and the reboot, twice, reboots a node once for each boot
-// that merged the new version.
-func TestImageThatNeverMergesReturns(t *testing.T) {
-	n := newNode(t, v1alpha1.MethodReboot)
-	n.merge("")
-	n.health = Health{}
-	if !n.guard() || n.guard() {
-		t.Errorf("%d reboots, want 1", n.reboots)
-	}
-	if r, err := n.Rollback(); err != nil || r == nil || r.Message != "the image of "+to+" was not merged" {
-		t.Errorf("%+v %v", r, err)
-	}
-}
-
 // A guard that is killed again and again: the limit counts from its first start in the boot,
 // and what it finds must still last.
 func TestKilledGuardReachesItsLimit(t *testing.T) {
@@ -308,6 +294,7 @@ func TestRollbackWithoutSavedFiles(t *testing.T) {
 // With method Restart a node whose former image cannot be merged reboots, once.
 func TestRollbackOfRestart(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodRestart)
+	n.merges = []string{"", ""}
 	if !n.guard() || n.guard() || n.reboots != 1 {
 		t.Errorf("%d reboots, want 1: %q", n.reboots, n.ran)
 	}
@@ -318,6 +305,7 @@ func TestRollbackOfRestart(t *testing.T) {
 // the rollback.
 func TestRollbackStopsRestartVerb(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodRestart)
+	n.merges = []string{"", ""}
 	n.guard()
 	stop, reboot := slices.Index(n.ran, "systemctl stop "+host.Unit(verb.Restart)), slices.Index(n.ran, "systemctl reboot --ignore-inhibitors")
 	if stop < 0 || stop > reboot {
@@ -336,7 +324,7 @@ func TestFormerImageIsGone(t *testing.T) {
 	r, err := n.Rollback()
 	n.must(err)
 	want := "refused; the image of " + from + " is gone, so the node cannot return to it"
-	if r == nil || !r.Impossible || r.Message != want || r.Log != "panic: broken" || r.FinishedAt.IsZero() {
+	if r == nil || !r.Impossible || r.Message != want || !strings.Contains(r.Log, "panic: broken") || r.FinishedAt.IsZero() {
 		t.Errorf("the record is %+v, want the message %q", r, want)
 	}
 }

@@ -49,7 +49,7 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 		return l.EndGuard(ctx, log, host.RunProgram)
 	}
 	g := &guardian{
-		Layout: l, record: *record, log: log, run: host.RunProgram, check: newChecker(l, *record).check,
+		Layout: l, record: *record, log: log, run: host.RunProgram, check: newChecker(l, *record).check, annotate: annotate(l),
 		sinceBoot: sinceBoot, pause: pollInterval, rebootWithin: rebootWithin,
 	}
 	return g.guard(ctx)
@@ -77,6 +77,12 @@ type guardian struct {
 	since    time.Duration // when the finding changed
 	said     string        // the last verdict that was logged
 	failures int           // in a row, of writes that a rollback needs
+	seen     Observation   // the last one
+	tries    host.GuardTries
+
+	annotate  func(ctx context.Context, value string) error
+	told      string        // what was written on the Node
+	tellAfter time.Duration // when to repeat a write that failed; zero: none has
 }
 
 // guard observes and acts until nothing is left to do.
@@ -89,6 +95,10 @@ func (g *guardian) guard(ctx context.Context) error {
 	if err := g.observeStart(); err != nil {
 		g.log.Printf("%v; the limit counts from now", err)
 	}
+	var err error
+	if g.tries, err = g.GuardTries(); err != nil {
+		g.log.Printf("%v", err)
+	}
 	for ctx.Err() == nil {
 		if over, err := g.over(); over {
 			return err
@@ -98,6 +108,7 @@ func (g *guardian) guard(ctx context.Context) error {
 			g.log.Printf("%s", said)
 			g.said = said
 		}
+		g.tell(ctx, g.news(verdict, why))
 		var err error
 		switch verdict {
 		case Leave:
@@ -106,12 +117,16 @@ func (g *guardian) guard(ctx context.Context) error {
 			return g.EndGuard(ctx, g.log, g.run)
 		case Stay:
 			if err = g.stay(ctx, why); err == nil {
-				return nil
+				return g.tellAtLast(ctx, why)
 			}
 		case Restore:
 			if err = g.finish(ctx); err == nil {
 				return nil
 			}
+		case Merge:
+			g.mergeOnceMore(ctx)
+		case Start:
+			g.startOnceMore(ctx)
 		case Return:
 			err = g.rollBack(ctx, why)
 		}

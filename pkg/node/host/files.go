@@ -37,6 +37,9 @@ func rollbackFile(root string) string { return filepath.Join(StateDir(root), "ro
 // bootsFile counts the boots since the activation.
 func bootsFile(root string) string { return filepath.Join(StateDir(root), "guard-boots.json") }
 
+// triesFile has what the guard has tried in the activation.
+func triesFile(root string) string { return filepath.Join(StateDir(root), "guard-tries.json") }
+
 // armedFile exists while the guard is armed.
 func armedFile(root string) string { return filepath.Join(StateDir(root), "guard-armed") }
 

@@ -114,7 +114,8 @@ func failed(s State, o Observation) (State, Action) {
 // mayReturn reports whether the node failed for a reason that ends when it is back.
 func (s State) mayReturn() bool {
 	switch s.Reason {
-	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
+	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion,
+		v1alpha1.ReasonNodeAtFault:
 		return true
 	}
 	return false
@@ -155,7 +156,25 @@ func afterRollback(s State, o Observation) (State, bool) {
 	}
 	s.KubeletLog, s.RetryAt = r.Log, time.Time{}
 	message := fmt.Sprintf("%s did not become healthy, and the guard returned the node to %s: %s", r.To, r.From, r.Message)
-	return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonRolledBack, message), true
+	return s.enter(v1alpha1.StepRolledBack, o).withReason(blame(r, v1alpha1.ReasonRolledBack), message), true
+}
+
+// blame returns the reason of a node that the guard has returned, or could not return. A cause that
+// is the node's own must not be held against the version.
+func blame(r *verb.Rollback, otherwise v1alpha1.Reason) v1alpha1.Reason {
+	if r.NodesFault {
+		return v1alpha1.ReasonNodeAtFault
+	}
+	return otherwise
+}
+
+// failVerified is fail for a node that did not become healthy with the new version. It says why the
+// guard did not return it, if it has ended without.
+func failVerified(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	if r := o.Host.Rollback; guardEnded(s, o) != "" {
+		s.KubeletLog, reason = r.Log, blame(r, reason)
+	}
+	return fail(s, o, reason, message+guardEnded(s, o))
 }
 
 // guardEnded returns the end of a message about a node that does not become healthy: why the

@@ -31,7 +31,7 @@ type State struct {
 	AttachedVolumes []string
 	// KubeadmLog is the end of kubeadm's output if it failed.
 	KubeadmLog string
-	// KubeletLog is the end of the kubelet's journal before the guard's rollback.
+	// KubeletLog is what the guard found: see NodeUpgradeStatus.
 	KubeletLog string
 	// Method is how this attempt activates the image, once decided. MethodMessage says
 	// why it differs from the requested method.

@@ -20,13 +20,13 @@ func verifying(s State, o Observation) (State, Action) {
 	case s.keepsBoot(o) && o.Now.Before(limit):
 		// The Node still shows the former kubelet until the new one reports.
 	case s.restarts():
-		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, readyWithin(o), restartFailure(s, o)+guardEnded(s, o)))
+		return failVerified(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, readyWithin(o), restartFailure(s, o)))
 	case !s.keepsBoot(o) && kubeletReported(o) && o.Node.KubeletVersion != version:
-		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
+		return failVerified(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
 	case !o.Now.Before(limit) && !stayed:
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s but did not stay Ready for %s", version, settle(o)))
 	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), refused(o)+guardEnded(s, o)))
+		return failVerified(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), refused(o)))
 	}
 	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+notRenewed(s, o)+refused(o)+guardEnded(s, o)).withUntil(limit), wakeAt(limit)
 }

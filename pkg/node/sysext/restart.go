@@ -31,8 +31,8 @@ func Restart(ctx context.Context, l host.Layout, args verb.RestartArgs, log *hos
 }
 
 // Return merges the former version, which is active again, as Restart does.
-func Return(ctx context.Context, l host.Layout, version string, log *host.Log) error {
-	r := &restart{layout: l, log: log, run: host.RunProgram, steady: kubeletSteady}
+func Return(ctx context.Context, l host.Layout, version string, log *host.Log, run host.Runner) error {
+	r := &restart{layout: l, log: log, run: run, steady: kubeletSteady}
 	return r.restart(ctx, version)
 }
 

@@ -87,7 +87,8 @@ type Rollback struct {
 	To      string `json:"to"`
 	// Message says what was wrong with To.
 	Message string `json:"message"`
-	// Log is the end of the kubelet's journal.
+	// Log is what the guard found before it changed anything: what was merged, and the states of
+	// systemd-sysext, containerd and the kubelet with the ends of their journals.
 	Log       string    `json:"log,omitempty"`
 	StartedAt time.Time `json:"startedAt"`
 	// BootID is the boot (see BootName) in which the rollback last changed something, and
@@ -98,8 +99,12 @@ type Rollback struct {
 	// that the guard has not finished.
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	// Impossible reports whether the guard ended without returning the node: the image of
-	// From is gone.
+	// From is gone, or cannot be merged either.
 	Impossible bool `json:"impossible,omitempty"`
+	// NoNetwork reports whether the node had no network with To.
+	NoNetwork bool `json:"noNetwork,omitempty"`
+	// NodesFault reports whether the cause is the node's own, so that it says nothing about To.
+	NodesFault bool `json:"nodesFault,omitempty"`
 }
 
 // Finished reports whether the guard has finished: From is merged again, or never will be.

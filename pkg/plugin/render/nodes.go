@@ -104,7 +104,7 @@ func NodePage(n view.Node, o Options) string {
 		}
 	}
 	if n.KubeletLog != "" {
-		b.WriteString("\nThe end of the kubelet's journal before the rollback:\n")
+		b.WriteString("\nWhat the guard found:\n")
 		for line := range strings.Lines(n.KubeletLog) {
 			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
 		}

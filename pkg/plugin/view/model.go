@@ -93,7 +93,7 @@ type Node struct {
 	// not the one of the strategy.
 	Method        v1alpha1.Method `json:"method,omitempty"`
 	MethodMessage string          `json:"methodMessage,omitempty"`
-	// KubeletLog is the end of the kubelet's journal before the guard's rollback.
+	// KubeletLog is what the guard found before its rollback: units, journals, what was merged.
 	KubeletLog string `json:"kubeletLog,omitempty"`
 	// RebootReason is why a reboot is due; empty where none is.
 	RebootReason string `json:"rebootReason,omitempty"`

@@ -30,7 +30,8 @@ func ReadUnitFile(l host.Layout, name string) UnitFile {
 	for _, path := range append([]string{u.fragment}, u.dropIns...) {
 		for _, option := range g.options(path) {
 			if option.Section == "Service" && option.Name == "ExecStart" {
-				file.Command = words(strings.TrimLeft(option.Value, "@-:+!|"))
+				line := strings.ReplaceAll(option.Value, "\\\n", " ") // the library keeps the ends of continued lines
+				file.Command = words(strings.TrimLeft(line, "@-:+!|"))
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // Problem returns what is wrong with the node, or "". What the other problems follow
 // from comes first.
 func Problem(a Activation, o Observation) string {
-	problem := ""
+	var problem string
 	switch h := o.Health; {
 	case o.Merged == "":
 		problem = "the image of " + a.To + " was not merged"

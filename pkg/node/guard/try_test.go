@@ -274,7 +274,7 @@ func TestTellAtLast(t *testing.T) {
 	n.must(n.DisarmGuard())
 	g := n.guardian()
 	tries := 0
-	g.annotate = func(_ context.Context, value string) error {
+	g.annotate = func(context.Context, string) error {
 		if tries++; tries < 5 {
 			return errors.New("no network")
 		}
@@ -306,7 +306,7 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("the evidence lacks %q:\n%s", want, text)
 		}
 	}
-	g.run = func(_ context.Context, _ *host.Log, program string, _ ...string) (string, error) {
+	g.run = func(context.Context, *host.Log, string, ...string) (string, error) {
 		return strings.Repeat("line\n", 10000), nil
 	}
 	if text := g.evidence(t.Context()); len(text) > 6<<10 {

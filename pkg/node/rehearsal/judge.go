@@ -55,7 +55,8 @@ func (j *judge) add(reason v1alpha1.ProblemReason, today bool, format string, ar
 
 // refusals are what systemd-sysext says when it merges nothing for a reason that a boot would have as well: an image that
 // cannot be mounted or names another extension, or a crash. It may refuse for other reasons in the trial alone.
-var refusals = regexp.MustCompile(`^Failed to read metadata for image .*: (Package not installed|No medium found|Structure needs cleaning|Bad message|Invalid argument|Wrong medium type|Exec format error|Input/output error)$` +
+var refusals = regexp.MustCompile(`^Failed to read metadata for image .*: ` +
+	`(Package not installed|No medium found|Structure needs cleaning|Bad message|Invalid argument|Wrong medium type|Exec format error|Input/output error)$` +
 	`|^Assertion '.*' failed at |terminated by signal (ABRT|SEGV|BUS|FPE|ILL)`)
 
 // refusal returns what systemd-sysext said as it merged nothing, and what it is about; empty: it is none of the refusals.

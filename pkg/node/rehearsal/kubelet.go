@@ -38,7 +38,8 @@ const accepted = "unable to acquire file lock"
 // kubeletRefusals are what it says of a flag, a feature gate or a field that it does not take.
 var kubeletRefusals = regexp.MustCompile(`unknown (shorthand )?flag|failed to parse kubelet flag|invalid argument ".*" for ".*" flag` +
 	`|unrecognized feature gate|cannot set feature gate` +
-	`|invalid configuration|failed to validate kubelet configuration|failed to load kubelet config|failed to merge kubelet configs|strict decoding error|unable to load client CA file|initialize logging`)
+	`|invalid configuration|failed to validate kubelet configuration|failed to load kubelet config|failed to merge kubelet configs` +
+	`|strict decoding error|unable to load client CA file|initialize logging`)
 
 // kubelet lets the kubelet of the image read the node's configuration, as its unit would start it.
 func (r *rehearsing) kubelet(ctx context.Context, start facts.KubeletStart, out *v1alpha1.Rehearsal) {

@@ -106,7 +106,7 @@ func (a *abandon) write(ctx context.Context, reader *reader, u *v1alpha1.NodeUpg
 	if err != nil {
 		return err
 	}
-	_, err = reader.kinds.NodeUpgrades.Patch(ctx, u.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: a.dryRun.options()})
+	_, err = reader.kinds.NodeUpgrades.Patch(ctx, u.Name, types.MergePatchType, patch, a.dryRun.patchOptions())
 	return explain("changing NodeUpgrade "+u.Name, err)
 }
 

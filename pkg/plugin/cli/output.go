@@ -211,6 +211,11 @@ func (d *dryRun) options() []string {
 	return nil
 }
 
+// patchOptions are those of every patch: a field that the API server does not know is refused, and not dropped.
+func (d *dryRun) patchOptions() metav1.PatchOptions {
+	return metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: d.options()}
+}
+
 // String returns what kubectl appends to a message about a dry run.
 func (d dryRun) String() string {
 	switch d.mode {

@@ -71,7 +71,7 @@ func (r *reader) change(ctx context.Context, name string, d dryRun, change func(
 		if err != nil {
 			return err
 		}
-		_, err = r.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: d.options()})
+		_, err = r.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, d.patchOptions())
 		if apierrors.IsConflict(err) {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // tree makes a node's files, by their paths. A text that begins with "-> " is a symlink.
@@ -149,6 +150,23 @@ func TestRecordIsCurrent(t *testing.T) {
 	} {
 		if got := test.record.current("a", now); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+// TestBoots checks which boots are rehearsed.
+func TestBoots(t *testing.T) {
+	for name, test := range map[string]struct {
+		found verb.HostFacts
+		want  []string
+	}{
+		"staged":           {verb.HostFacts{Active: "v1.34.3", Installed: []string{"v1.34.3", "v1.34.4"}}, []string{"v1.34.3", "v1.34.4"}},
+		"elsewhere":        {verb.HostFacts{Active: "v1.34.3", Installed: []string{"v1.34.4"}}, []string{"v1.34.4", "v1.34.3"}},
+		"the link dangles": {verb.HostFacts{Active: verb.NoKubernetes, Installed: []string{"v1.34.4"}}, []string{"v1.34.4"}},
+		"the link is odd":  {verb.HostFacts{Installed: []string{"v1.34.4"}}, []string{"v1.34.4"}},
+	} {
+		if diff := cmp.Diff(test.want, boots(test.found)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -43,20 +43,32 @@ func Rehearse(ctx context.Context, l host.Layout, found verb.HostFacts, log *hos
 	if _, err := os.Stat(l.At(host.KeptDir)); err != nil || found.Unsupported != nil || found.Guarded || found.Merged == "" {
 		return nil
 	}
-	versions := found.Installed
-	if !slices.Contains(versions, found.Active) {
-		versions = append([]string{found.Active}, versions...)
-	}
+	versions := boots(found)
 	inputs := fingerprint(l, versions, facts.FindKubelet(ctx, l).ConfigFiles())
 	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) {
 		return last.Rehearsals
 	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	r := rehearsing{layout: l, running: found.Merged, log: log}
 	rehearsals := r.all(ctx, versions)
 	if err := writeRecord(l, record{Inputs: inputs, At: time.Now(), Rehearsals: rehearsals}); err != nil {
 		log.Printf("keeping what was rehearsed: %v", err)
 	}
 	return rehearsals
+}
+
+// within limits all trials of one reading of the facts, which has to end also where a program hangs. They take a few seconds.
+const within = 2 * time.Minute
+
+// boots returns the versions that a boot of the node may merge: the active one, and those of the images on the disk. A link
+// that leads nowhere names none.
+func boots(found verb.HostFacts) []string {
+	versions := slices.Clone(found.Installed)
+	if found.Active != "" && found.Active != verb.NoKubernetes && !slices.Contains(versions, found.Active) {
+		versions = append(versions, found.Active)
+	}
+	return versions
 }
 
 func readRecord(l host.Layout) (last record, err error) {

@@ -28,7 +28,7 @@ var clients = map[string]string{
 	"pkg/cluster/gate/gate.go":                "TestHostileAnswers",
 	"pkg/cluster/coordinator/silences.go":     "TestHostileAlertmanager",
 	"pkg/cluster/notice/send/send.go":         "TestHostileNotices",
-	"pkg/node/facts/kubelet.go":               "the kubelet of this node, of which 200 bytes are read",
+	"pkg/node/facts/kubelethealth.go":         "the kubelet of this node, of which 200 bytes are read",
 	"pkg/cluster/snapshot/metrics.go":         own,
 	"pkg/cluster/coordinator/command.go":      own,
 	"pkg/cluster/metrics/review.go":           own,

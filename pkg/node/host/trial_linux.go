@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// TrialDir is the one folder that a trial's unit may write to, a file system of its own. systemd works there.
+	// TrialDir is a file system of the trial's own. systemd works there, before 255 also in another one at /tmp.
 	TrialDir    = "/run/systemd"
 	trialMemory = 512 << 20
 	trialTasks  = 64
@@ -69,7 +69,7 @@ func trialProperties(program *os.File, outputs *confinedOutputs, args []string) 
 		property("PrivateIPC", true),
 		property("ProtectSystem", "strict"),
 		property("ProtectHome", "yes"),
-		property("TemporaryFileSystem", []temporary{{TrialDir, "mode=0755,size=64M"}}),
+		property("TemporaryFileSystem", []temporary{{TrialDir, "mode=0755,size=64M"}, {"/tmp", "mode=1777,size=1M"}}),
 		property("InaccessiblePaths", []string{"-/run/dbus", "-/run/udev", "-/run/containerd", "-/dev/shm", "-/dev/mqueue"}),
 		property("ProtectControlGroups", true),
 		property("ProtectHostname", true),

@@ -147,11 +147,11 @@ func symlink(t *testing.T, target, path string) {
 	t.Cleanup(func() { _ = os.Remove(path) })
 }
 
-// eventuallyAs returns the leftovers once they are as before, or after a few seconds: systemd unloads a unit a moment after
+// eventuallyAs returns the leftovers once they are as before, or after half a minute: systemd unloads a unit some time after
 // its end.
 func eventuallyAs(t *testing.T, before string) (after string) {
 	t.Helper()
-	for range 50 {
+	for range 300 {
 		if after = leftovers(t); after == before {
 			break
 		}

@@ -170,3 +170,22 @@ func TestBoots(t *testing.T) {
 		}
 	}
 }
+
+// TestConfexts checks that confexts are left out, and that one which is not there is told.
+func TestConfexts(t *testing.T) {
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"none":     {nil, ""},
+		"one":      {map[string]string{"/var/lib/confexts/a.raw": "image"}, "left out: the merge of /etc from what is in /var/lib/confexts"},
+		"masked":   {map[string]string{"/etc/confexts/a.raw": "-> /dev/null"}, "left out: the merge of /etc from what is in /etc/confexts"},
+		"dangling": {map[string]string{"/etc/confexts/a.raw": "-> /gone"}, "untried: the confext /etc/confexts/a.raw: no such file or directory; left out: the merge of /etc from what is in /etc/confexts"},
+	} {
+		var out v1alpha1.Rehearsal
+		confexts(tree(t, test.files), &out)
+		if got := told(out); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package rehearsal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,7 +122,7 @@ func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1
 		default:
 			r.kubelet(ctx, start, &out)
 		}
-		out.LeftOut = append(out.LeftOut, confexts(r.layout)...)
+		confexts(r.layout, &out)
 		for _, problem := range out.Problems {
 			r.log.Printf("rehearsal of a boot with %s: %s (%s)", to, problem.Message, problem.Cause)
 		}
@@ -209,12 +211,35 @@ func extensionFile(l host.Layout, name string) string {
 	return ""
 }
 
-// confexts returns that the merge of /etc is left out, if there are images for it.
-func confexts(l host.Layout) []string {
-	for _, dir := range []string{"/etc/confexts", "/run/confexts", "/var/lib/confexts", "/usr/local/lib/confexts", "/usr/lib/confexts"} {
-		if entries, err := os.ReadDir(l.At(dir)); err == nil && len(entries) > 0 {
-			return []string{"the merge of /etc from the images in " + dir}
+// confextDirs are the folders in which systemd-confext looks (systemd-confext(8)).
+var confextDirs = []string{"/etc/confexts", "/run/confexts", "/var/lib/confexts", "/usr/local/lib/confexts", "/usr/lib/confexts"}
+
+// confexts says that the merge of /etc is left out, if there are images for it, and opens these: one that cannot be read
+// could not be merged.
+func confexts(l host.Layout, out *v1alpha1.Rehearsal) {
+	for _, dir := range confextDirs {
+		entries, err := os.ReadDir(l.At(dir))
+		if err != nil || len(entries) == 0 {
+			continue
+		}
+		out.LeftOut = append(out.LeftOut, "the merge of /etc from what is in "+dir)
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if target, _ := os.Readlink(l.At(path)); target == os.DevNull {
+				continue
+			}
+			if _, err := os.Stat(l.At(path)); err != nil {
+				out.Untried = append(out.Untried, fmt.Sprintf("the confext %s: %v", path, cause(err)))
+			}
 		}
 	}
-	return nil
+}
+
+// cause returns the error without the path.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

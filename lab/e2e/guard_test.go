@@ -129,6 +129,7 @@ spec:
   version: %s
   %s
   nodeSelector: {matchLabels: {kubernetes.io/hostname: %s}}
+  ignoreChecks: [{id: rehearsal, comment: it finds an image that is not merged before the guard}]
   strategy: {method: %s, settleSeconds: 5, guardSeconds: %d, drain: {timeoutSeconds: 120}}
 `, name, to, retry, image.node, image.method, image.limit))
 }

@@ -55,7 +55,8 @@ var texts = []struct {
 	{bounded, "UpgradePolicy", `conditions[].message`},
 	{ofAgents, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
 		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
-		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] softRebootBlocker.message
+		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] rehearsals[].leftOut[]
+		rehearsals[].problems[].message rehearsals[].untried[] rehearsals[].version softRebootBlocker.message
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
 		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message slot
@@ -75,7 +76,7 @@ var texts = []struct {
 		spec.ignoreGates[].by spec.ignoreGates[].name spec.ignoreGates[].comment spec.comment spec.requestedBy`},
 	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
-	{ownWords, "NodeInventory", `softRebootBlocker.reason`},
+	{ownWords, "NodeInventory", `rehearsals[].problems[].reason softRebootBlocker.reason`},
 	{ownWords, "NodeUpgrade", `imageProblem.reason`},
 	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},
 }

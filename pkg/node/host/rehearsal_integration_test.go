@@ -59,7 +59,7 @@ func leftovers(t *testing.T) string {
 	t.Helper()
 	var all []string
 	for _, args := range [][]string{
-		{"losetup", "--list", "--noheadings", "--output=NAME,BACK-FILE"},
+		{"sh", "-c", "for f in " + host.KeptDir + "/*.raw; do losetup --associated $f; done"},                 // all machines share the devices
 		{"sh", "-c", "findmnt --noheadings --list --output=TARGET,SOURCE,FSTYPE | grep -v ^/run/credentials"}, // of services that start
 		{"systemd-sysext", "status"},
 		{"sh", "-c", "ls -d /run/kubectl-upgrade/files-* /run/systemd/original /run/systemd/extensions 2>&1; ls /run/systemd/sysext"},

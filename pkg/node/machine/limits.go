@@ -19,6 +19,9 @@ const (
 	CheckWithin = 5 * time.Minute
 	// AnswerWithin is how much longer the answer about their health may take.
 	AnswerWithin = time.Minute
+	// ShutdownWithin is how long a shutdown may take before people are told that it does. systemd gives each unit 90
+	// seconds to stop.
+	ShutdownWithin = 2 * time.Minute
 	// RebootWithin is how long a requested reboot may take to begin. Then it is
 	// requested once more.
 	RebootWithin = 5 * time.Minute

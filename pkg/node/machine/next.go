@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -50,7 +49,7 @@ func Next(s State, o Observation) (State, Action) {
 func next(s State, o Observation) (State, Action) {
 	s = s.clampTimes(o.Now)
 	if s.shutsDown(o) {
-		return s.withReason("", "the node is shutting down since "+clusterstate.FormatTime(o.StoppingSince)), Action{}
+		return slowShutdown(s, o)
 	}
 	if s, runs := verbRunning(s, o); runs {
 		return s, Action{}

@@ -85,6 +85,15 @@ func (s State) shutsDown(o Observation) bool {
 	return s.Step == v1alpha1.StepRebooting && !o.StoppingSince.IsZero()
 }
 
+// slowShutdown waits for the end of the shutdown. It says so once that takes longer than usual: each node's status would be
+// written once more for each reboot.
+func slowShutdown(s State, o Observation) (State, Action) {
+	if told := o.StoppingSince.Add(ShutdownWithin); o.Now.Before(told) {
+		return s, wakeAt(told)
+	}
+	return s.withReason("", "the node is shutting down since "+clusterstate.FormatTime(o.StoppingSince)), Action{}
+}
+
 // askRebootAgainAt returns when the reboot is requested once more.
 func askRebootAgainAt(s State, o Observation) time.Time {
 	first := o.RebootTriedAt

@@ -91,6 +91,11 @@ func TestSlowShutdown(t *testing.T) {
 		}
 	}
 	s, o := atLastCheck(since)
+	s.Step, o.StoppingSince, o.Now = v1alpha1.StepRebooting, since, since.Add(ShutdownWithin-time.Second)
+	if next, action := Next(s, o); next.Message != "" || !action.Wake.Equal(since.Add(ShutdownWithin)) {
+		t.Errorf("a usual shutdown: message %q, wake %s", next.Message, action.Wake)
+	}
+	s, o = atLastCheck(since)
 	s.Step, o.StoppingSince = v1alpha1.StepVerifying, since
 	if next, _ := Next(s, o); next.Message == "the node is shutting down since 2026-11-21 01:00 UTC" {
 		t.Error("a step that waits for no reboot ends in one")

@@ -47,11 +47,11 @@ func newVerbCommand(entry verb.Entry) *cobra.Command {
 		Short: entry.Help,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			run := host.Run
+			run, log := host.Run, cmd.ErrOrStderr()
 			if entry.Direct {
-				run = host.RunDirect
+				run, log = host.RunDirect, io.Discard // its unit's outputs are one file, which has the result alone; its log is in that
 			}
-			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, table[entry.Verb].Run, cmd.ErrOrStderr())
+			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, table[entry.Verb].Run, log)
 			if result == nil {
 				return err
 			}

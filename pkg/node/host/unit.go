@@ -136,7 +136,6 @@ func directProperties(v verb.Verb, o verb.Options, program, output *os.File) []s
 		property("CollectMode", "inactive-or-failed"),
 		property("StandardInputFileDescriptor", dbus.UnixFD(program.Fd())), //nolint:gosec // a descriptor is small
 		property("StandardOutputFileDescriptor", dbus.UnixFD(output.Fd())), //nolint:gosec // a descriptor is small
-		property("StandardError", "journal"), // what is logged would stand in the output
 		property("ExecStart", []command{{Path: "/proc/self/fd/0", Argv: []string{"node-agent", "host", string(v)}}}),
 	}
 	if o.RuntimeMax > 0 {

@@ -127,8 +127,8 @@ func finished(pod corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// ended reports whether the kubelet is done with a pod that was deleted, and only a finalizer keeps its object: whoever
-// has to remove that does not need the node. kubectl waits for such a pod.
+// ended reports whether the kubelet is done with a pod that was deleted, and only a finalizer keeps its object: the
+// controller that removes the finalizer does not need the node. kubectl waits for such a pod.
 func ended(pod corev1.Pod) bool {
 	return finished(pod) && pod.DeletionTimestamp != nil && len(pod.Finalizers) > 0
 }

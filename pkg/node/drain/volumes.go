@@ -23,8 +23,8 @@ const csiVolume = "kubernetes.io/csi/"
 // Attached returns the names of the CSI volumes that are attached to the node, and that no pod
 // uses which stays there. waitedFor are those that were the last time: the Node does not list a
 // volume any more as soon as its detachment begins, and its VolumeAttachment exists until that
-// has ended. A volume that the Node lists and that has no VolumeAttachment is detached: nobody
-// would ever do that, or remove it from the list.
+// has ended. A volume that the Node lists and that has no VolumeAttachment counts as detached: no
+// controller detaches it, or removes it from the list.
 func (d *Drainer) Attached(ctx context.Context, node *corev1.Node, settings v1alpha1.Drain, waitedFor []string) ([]string, error) {
 	var volumes []string
 	for _, v := range node.Status.VolumesAttached {

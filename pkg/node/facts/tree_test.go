@@ -32,7 +32,7 @@ func ordinary() tree {
 	}
 }
 
-// manifest is a static pod as kubeadm writes it, with a container of somebody else.
+// manifest is a static pod as kubeadm writes it, with a container of another program.
 func manifest(component, image string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + component + ", namespace: kube-system}\nspec:\n  containers:\n" +
 		"  - {name: sidecar, image: 'other:v9'}\n  - {name: " + component + ", image: '" + image + "', command: [" + component + "]}\n"

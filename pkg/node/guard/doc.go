@@ -21,7 +21,7 @@
 //   - A rollback that has begun is finished, after a crash or a power cut at any moment.
 //   - There is one rollback of one activation. It reboots the node once; if another program
 //     undoes it, or the power is cut, MaxReboots times at most. A node that was returned is not
-//     returned again, whoever activates the image.
+//     returned again, also if another program activates the image.
 //   - It does not reboot where that would not help. Where a boot has merged nothing, the former
 //     image is merged without a reboot. If that fails, too, the next boot would merge nothing
 //     either: the former link stays selected, the cause is recorded, and the guard ends.

@@ -319,8 +319,8 @@ func (g *guardian) recordEnd(ctx context.Context) error {
 const networkWithin = 2 * time.Minute
 
 // networkReturns reports whether a node that had no network with the new version has one with the
-// former: then that version took it away, and else the node is at fault. It waits only while nobody
-// could be told anyway.
+// former: then that version took it away, and else the node is at fault. It waits only while the
+// API server cannot be reached anyway.
 func (g *guardian) networkReturns(ctx context.Context) bool {
 	for end := g.sinceBoot() + networkWithin; ctx.Err() == nil; {
 		if health, _ := g.check(ctx); health.Network == "" {

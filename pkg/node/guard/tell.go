@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
-// Where no kubelet runs, no agent does, and nobody but the guard could say why. It writes that on its
+// Where no kubelet runs, no agent does, and only the guard can say why. It writes that on its
 // Node, as the kubelet. Nothing waits for it: without network it is repeated.
 
 // tellPause is the pause before a report that could not be written is repeated.
@@ -56,7 +56,7 @@ func (g *guardian) tell(ctx context.Context, news string) bool {
 	return true
 }
 
-// tellAtLast writes why the node was not returned, however long that takes: nobody else can. It ends
+// tellAtLast writes why the node was not returned, however long that takes: no other program can. It ends
 // if another activation was armed, which the next process guards.
 func (g *guardian) tellAtLast(ctx context.Context, why string) error {
 	if r, err := g.Rollback(); err == nil && host.IsRollbackOf(r, g.record) {

@@ -12,7 +12,7 @@ import (
 )
 
 // ReadOnlyExtensions returns the names of the extensions that make Root read-only: systemd-sysext merges a folder of which
-// an extension has files into a file system that nobody can write to. It mounts each extension at
+// an extension has files into a file system that is read-only. It mounts each extension at
 // /run/systemd/sysext/extensions/NAME, and names these places as lower folders of an overlay (sysext.c, merge_hierarchy).
 func (l Layout) ReadOnlyExtensions() (names []string) {
 	file, err := os.Open(l.At("/proc/self/mountinfo"))

@@ -16,7 +16,7 @@ type Boots struct {
 	Version, Running string
 	// Today is the trial with the image that runs, Next with the one of Version.
 	Today, Next Seen
-	// Extensions are the names of those that are merged on the node now, and that nobody has removed since.
+	// Extensions are the names of those that are merged on the node now, without those that were removed since.
 	Extensions []string
 	// KubeletProgram is the file that the running kubelet was started from; empty: it does not run.
 	KubeletProgram string

@@ -97,7 +97,7 @@ var factsChecks = []Entry{
 	{
 		v1alpha1.CheckRehearsal, either,
 		"a node's next boot was tried on the node, with the node left as it is: it would not bring the node back as it should, and the node does not begin; or a part could not be tried, which holds nothing",
-		"Remove the cause on that node; its agent tries again within five minutes. What a rehearsal does and does not see: docs/node.md.",
+		"Remove the cause on that node; its agent tries again within a minute. What a rehearsal does and does not see: docs/node.md.",
 	},
 	{
 		"node-clock", warns,

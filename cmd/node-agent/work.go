@@ -76,7 +76,7 @@ func gather(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log
 	if err != nil {
 		return nil, err
 	}
-	found.Node.Rehearsals = rehearsal.Rehearse(ctx, l, found, log)
+	rehearsal.Rehearse(ctx, l, &found, log)
 	return found, nil
 }
 

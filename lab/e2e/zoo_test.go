@@ -28,6 +28,8 @@ type strange struct {
 	words string
 	// reboots reports whether a plain Reboot of such a node goes through: only another version would not come up.
 	reboots bool
+	// help is a regular expression of what the guard does at the boot with the patch. Empty: nothing.
+	help string
 	// patchOnly leaves out the Reboot, for which there is no guard: no rehearsal can see what goes wrong at that boot.
 	patchOnly bool
 }
@@ -73,14 +75,14 @@ var zoo = []strange{
 		name: "empty-certificate", public: "kubernetes#34956",
 		make:  "f=$(readlink -f " + clientCertificate + "); cp -p $f $f.kept; : >$f",
 		undo:  "f=$(readlink -f " + clientCertificate + "); mv $f.kept $f",
-		words: "(?s)no agent answers.*" + clientCertificate,
+		words: clientCertificate,
 	},
 	{
-		name: "first-merge-fails", public: "systemd#36409", patchOnly: true,
+		name: "first-merge-fails", public: "systemd#36409", patchOnly: true, help: "one more merge",
 		make: "mkdir -p /etc/systemd/system/systemd-sysext.service.d; printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/etc/systemd/system/systemd-sysext.service.d/fails.conf; systemctl daemon-reload",
 		undo: "rm -r /etc/systemd/system/systemd-sysext.service.d; systemctl daemon-reload",
 	}, {
-		name: "start-limit", public: "AgentBaker#9088", patchOnly: true,
+		name: "start-limit", public: "AgentBaker#9088", patchOnly: true, help: "one more start of kubelet.service",
 		make: "mkdir -p /etc/systemd/system/kubelet.service.d; printf '[Unit]\nStartLimitIntervalSec=600\nStartLimitBurst=2\n[Service]\nRestartSec=1\n" +
 			"ExecStartPre=/bin/sh -c \"echo >>/run/starts; test $$(wc -l </run/starts) -gt 2\"\n' >/etc/systemd/system/kubelet.service.d/limit.conf; echo 'x\nx\nx' >/run/starts; systemctl daemon-reload",
 		undo: "rm /etc/systemd/system/kubelet.service.d/limit.conf; systemctl daemon-reload",
@@ -90,6 +92,50 @@ var zoo = []strange{
 	{name: "folder", public: "systemd-sysext(8)", make: extension("/etc/extensions/tools", "ID=_any"), undo: "rm -r /etc/extensions/tools"},
 	{name: "foreign", public: "systemd-sysext(8)", make: extension("/var/lib/extensions/foreign", "ID=other"), undo: "rm -r /var/lib/extensions/foreign"},
 	{name: "kubelet-cgroups", public: "kubernetes#56850", make: dropIn("groups.conf", "kubeletCgroups: /systemd/system.slice"), undo: undoDropIn("groups.conf")},
+	{
+		name: "admin-certificate", public: "kubeadm#2352",
+		make:  "cp -p /etc/kubernetes/kubelet.conf /etc/kubernetes/kubelet.conf.kept; admin >/etc/kubernetes/kubelet.conf; systemctl restart kubelet",
+		undo:  "cat /etc/kubernetes/kubelet.conf.kept >/etc/kubernetes/kubelet.conf; rm /etc/kubernetes/kubelet.conf.kept; systemctl restart kubelet",
+		words: `has the identity .*kubernetes-`,
+	}, {
+		name: "cert-dir", public: "kubernetes#53288",
+		make: "cp -a /var/lib/kubelet/pki /var/lib/kubelet/certificates; ln -sfn $(basename $(readlink /var/lib/kubelet/pki/kubelet-client-current.pem)) /var/lib/kubelet/certificates/kubelet-client-current.pem; " +
+			"sed -i s,/var/lib/kubelet/pki,/var/lib/kubelet/certificates,g /etc/kubernetes/kubelet.conf; " + extraFlags("--cert-dir=/var/lib/kubelet/certificates") + "systemctl restart kubelet",
+		undo: "sed -i s,/var/lib/kubelet/certificates,/var/lib/kubelet/pki,g /etc/kubernetes/kubelet.conf; " + undoExtraFlags +
+			"; systemctl restart kubelet; rm -r /var/lib/kubelet/certificates",
+		words: "/var/lib/kubelet/certificates",
+	},
+	{name: "removed-flag", public: "kubespray#8924", make: extraFlags("--network-plugin=cni"), undo: undoExtraFlags, words: "network-plugin"},
+	{name: "removed-gate", public: "eks-anywhere-build-tooling#2891", make: extraFlags("--feature-gates=KubeletCredentialProviders=true"), undo: undoExtraFlags, words: "KubeletCredentialProviders"},
+	{
+		name: "kubelet-masked", public: "SUSE/skuba#161",
+		make: "ln -s /dev/null /etc/systemd/system/kubelet.service; systemctl daemon-reload", undo: "rm /etc/systemd/system/kubelet.service; systemctl daemon-reload",
+		words: "kubelet.service",
+	}, {
+		name: "containerd-configuration", public: "Flatcar's guide for containerd",
+		make: "mkdir -p /etc/systemd/system/containerd.service.d; printf '[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config /etc/containerd/own.toml\n' >/etc/systemd/system/containerd.service.d/own.conf; systemctl daemon-reload",
+		undo: "rm /etc/systemd/system/containerd.service.d/own.conf; systemctl daemon-reload", words: "/etc/containerd/own.toml",
+	},
+	{
+		name: "containerd-imports", public: "containerd#7982",
+		make: "mkdir -p /etc/containerd/conf.d; printf 'version = 2\n[debug]\nlevel = \"info\"\n' >/etc/containerd/conf.d/debug.toml; cp /etc/containerd/config.toml /etc/containerd/config.toml.kept; " +
+			`{ echo 'imports = ["/etc/containerd/conf.d/*.toml"]'; grep -v ^imports /etc/containerd/config.toml.kept; } >/etc/containerd/config.toml`,
+		undo: "mv /etc/containerd/config.toml.kept /etc/containerd/config.toml; rm -r /etc/containerd/conf.d",
+	},
+	{name: "moved-health-port", public: "kubespray#5403", make: dropIn("health.conf", "healthzPort: 10348"), undo: undoDropIn("health.conf")},
+	{
+		name: "wrapper", public: "CoreOS' kubelet-wrapper",
+		make: "mkdir -p /etc/kubelet /etc/systemd/system/kubelet.service.d; printf '#!/bin/sh\nexec /usr/bin/kubelet \"$@\"\n' >/etc/kubelet/wrapper; chmod +x /etc/kubelet/wrapper; " +
+			"{ echo [Service]; echo ExecStart=; cat /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d/*.conf | grep ^ExecStart=/ | tail -1 | sed s,/usr/bin/kubelet,/etc/kubelet/wrapper,; } >/etc/systemd/system/kubelet.service.d/zz-wrapper.conf; " +
+			"systemctl daemon-reload; systemctl restart kubelet",
+		undo: "rm -r /etc/kubelet /etc/systemd/system/kubelet.service.d; systemctl daemon-reload",
+	},
+	{name: "other-release", public: "fedora-sysexts#125", make: extension("/var/lib/extensions/semanage", "'ID=_any\nARCHITECTURE=s390x'"), undo: "rm -r /var/lib/extensions/semanage"},
+	{
+		name: "changing-extension", public: "sysext-bakery's update timers",
+		make: extension("/etc/extensions/tools", "ID=_any") + "mkdir -p /etc/extensions/tools/usr/share/tools; systemd-run --quiet --unit=changing sh -c 'while :; do date >/etc/extensions/tools/usr/share/tools/$(date +%N); sleep 3; done'",
+		undo: "systemctl stop changing.service 2>/dev/null || true; rm -r /etc/extensions/tools",
+	},
 	{name: "no-health-port", public: "kubernetes#125265", make: dropIn("health.conf", "healthzPort: 0"), undo: undoDropIn("health.conf")},
 }
 
@@ -118,9 +164,28 @@ func dropIn(name, text string) string {
 
 func undoDropIn(name string) string { return "rm " + kubeletDropIns + "/" + name }
 
-// TestZoo upgrades and reboots nodes as people have them, w1 of one control plane and one worker. Such a node works, or is not
-// touched and one sentence names the file, object or setting; and once a person has mended it, the upgrade goes on. FAULT_CASES
-// is a regular expression that selects cases: `make e2e-zoo CASE=second-link`.
+// zooWorkers is how many strange nodes are upgraded at a time.
+const zooWorkers = 4
+
+// zooNode is a worker that is one of the strange nodes.
+type zooNode struct {
+	strange
+	node   string
+	said   []string // by the status
+	mended bool
+	failed bool
+}
+
+// extraFlags adds flags to the kubelet, which reads them when it is started again.
+func extraFlags(flags string) string {
+	return fmt.Sprintf("mkdir -p /etc/sysconfig; if [ -e %[1]s ]; then cp -p %[1]s %[1]s.kept; fi; echo KUBELET_EXTRA_ARGS=%[2]s >%[1]s; ", kubeletDefaults, flags)
+}
+
+const undoExtraFlags = "rm -f " + kubeletDefaults + "; if [ -e " + kubeletDefaults + ".kept ]; then mv " + kubeletDefaults + ".kept " + kubeletDefaults + "; fi"
+
+// TestZoo upgrades and reboots nodes as people have them, four workers at a time, each strange in its own way. Such a node
+// works, or is not touched and one sentence names the file, object or setting; and once a person has mended it, the upgrade
+// goes on. FAULT_CASES is a regular expression that selects cases: `make e2e-zoo CASE=second-link`.
 func TestZoo(t *testing.T) {
 	selected, passed := regexp.MustCompile(env("FAULT_CASES", "")), passedCases(t)
 	cases := slices.DeleteFunc(slices.Clone(zoo), func(s strange) bool { return !selected.MatchString(s.name) || passed[s.name] })
@@ -128,71 +193,149 @@ func TestZoo(t *testing.T) {
 		t.Logf("CASE=%s selects no case, or all have passed", selected)
 		return
 	}
-	c := newCluster(t, 1, 1, "--update-engine")
+	c := newCluster(t, 1, min(zooWorkers, len(cases)), "--update-engine")
 	c.apply(t, scenario.OpenSchedule)
 	patch := from
-	for _, one := range cases {
+	for batch := range slices.Chunk(cases, zooWorkers) {
 		patch = nextPatch(t, patch)
 		c.must(t)(c.Lab.Lab(c.ctx, "publish", patch, "--programs-of", from))
-		t.Run(one.name, func(t *testing.T) { c.strangeNode(t, one, patch) })
+		nodes := make([]*zooNode, len(batch))
+		for i, one := range batch {
+			nodes[i] = &zooNode{strange: one, node: fmt.Sprintf("w%d", i+1)}
+		}
+		if !t.Run(patch, func(t *testing.T) { c.strangeNodes(t, nodes, patch) }) {
+			return // the next ones would begin with what these left
+		}
 	}
 }
 
-// strangeNode makes w1 strange, and has it rebooted and then patched.
-func (c *testCluster) strangeNode(t *testing.T, s strange, patch string) {
+// strangeNodes makes the nodes strange, and has them rebooted and then patched.
+func (c *testCluster) strangeNodes(t *testing.T, nodes []*zooNode, patch string) {
 	c.stopRecording()
 	c.record()
 	began := time.Now()
-	var said []string
 	defer func() {
 		if !c.isVoid(t, began) {
-			writeZooRow(t, s, strings.Join(said, "; "), time.Since(began))
+			writeZooRows(t, nodes)
 		}
 	}()
-	c.must(t)(c.Exec(c.ctx, "w1", "sh", "-ec", s.make))
-	mended := false
-	mend := func() {
-		if !mended {
-			c.must(t)(c.Exec(c.ctx, "w1", "sh", "-ec", s.undo))
-			mended = true
-		}
+	rebooted := slices.DeleteFunc(slices.Clone(nodes), func(n *zooNode) bool { return n.patchOnly })
+	c.makeStrange(t, rebooted)
+	for _, n := range rebooted {
+		c.must(t)(c.Exec(c.ctx, n.node, "touch", "/run/reboot-required"))
 	}
-	for _, what := range []string{"type: Reboot", "version: " + patch} {
-		kind, _, _ := strings.Cut(what, ":")
-		name := s.name + "-" + kind
-		if kind == "type" && s.patchOnly {
-			continue
-		}
-		if kind == "type" {
-			c.must(t)(c.Exec(c.ctx, "w1", "touch", "/run/reboot-required"))
-		}
-		boots := c.boots(t, "w1")
-		c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {%s, strategy: {settleSeconds: 5}}\n", name, what))
-		if s.words != "" && (kind != "type" || !s.reboots) {
-			said = append(said, c.awaitNamed(t, s.words))
-			if now := c.boots(t, "w1"); now != boots {
-				t.Errorf("w1 was rebooted: %d boots, and %d before", now, boots)
-			}
-			if kind == "version" { // mended for the Reboot, it would be none any more
-				mend()
-			} else {
-				c.must(t)(c.Kube(c.ctx, "delete", "clusterupgrade", name))
-				c.must(t)(c.Exec(c.ctx, "w1", "rm", "/run/reboot-required"))
-				continue
-			}
-		}
-		c.eventually(t, 12*time.Minute, name+" has succeeded", func() error { return c.upgradeSucceeded(name) })
+	c.zooTurn(t, rebooted, "reboot-"+strings.ReplaceAll(patch, ".", "-"), "type: Reboot", func(n *zooNode) bool { return n.words != "" && !n.reboots })
+	c.makeStrange(t, slices.DeleteFunc(slices.Clone(nodes), func(n *zooNode) bool { return !n.patchOnly }))
+	c.zooTurn(t, nodes, "patch-"+strings.ReplaceAll(patch, ".", "-"), "version: "+patch, func(n *zooNode) bool { return n.words != "" })
+	for _, n := range nodes {
+		c.mend(t, n)
 	}
-	mend()
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 }
 
-// awaitNamed waits until the status of w1 says what is wrong with it, and returns that.
-func (c *testCluster) awaitNamed(t *testing.T, words string) (said string) {
+// makeStrange makes each node what its case says. A script may use the function admin, which prints the administrator's
+// kubeconfig.
+func (c *testCluster) makeStrange(t *testing.T, nodes []*zooNode) {
+	t.Helper()
+	admin := c.must(t)(c.Exec(c.ctx, "cp1", "cat", "/etc/kubernetes/admin.conf"))
+	for _, n := range nodes {
+		t.Logf("%s becomes %s (%s)", n.node, n.name, n.public)
+		c.must(t)(c.Exec(c.ctx, n.node, "sh", "-ec", "admin() { cat <<'EOF'\n"+strings.TrimSpace(admin)+"\nEOF\n}\n"+n.make))
+	}
+}
+
+// mend does once what a person would do.
+func (c *testCluster) mend(t *testing.T, n *zooNode) {
+	t.Helper()
+	if !n.mended {
+		c.must(t)(c.Exec(c.ctx, n.node, "sh", "-ec", n.undo))
+		n.mended = true
+	}
+}
+
+// zooTurn waits until each node has had its turn in an upgrade, or is held, as held says. For a patch, nodes that are held
+// are mended, and then have their turn; for a Reboot, they would be strange no more.
+func (c *testCluster) zooTurn(t *testing.T, nodes []*zooNode, name, what string, held func(*zooNode) bool) {
+	if len(nodes) == 0 {
+		return
+	}
+	boots := map[string]int{}
+	for _, n := range nodes {
+		boots[n.node] = c.boots(t, n.node)
+	}
+	c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {%s, strategy: {settleSeconds: 5}}\n", name, what))
+	kind, _, _ := strings.Cut(name, "-")
+	each := func(held func(*zooNode) bool, check func(*testing.T, *zooNode)) (any bool) {
+		for _, n := range nodes {
+			if held(n) {
+				any = true
+				n.failed = !t.Run(n.name+" "+kind, func(t *testing.T) { check(t, n) }) || n.failed
+			}
+		}
+		return any
+	}
+	anyHeld := each(held, func(t *testing.T, n *zooNode) {
+		n.said = append(n.said, c.awaitNamed(t, n.node, n.words))
+		if now := c.boots(t, n.node); now != boots[n.node] {
+			t.Errorf("%s was rebooted: %d boots, and %d before", n.node, now, boots[n.node])
+		}
+		if kind == "patch" {
+			c.mend(t, n)
+		}
+	})
+	each(func(n *zooNode) bool { return kind == "patch" || !held(n) }, func(t *testing.T, n *zooNode) {
+		c.eventually(t, 20*time.Minute, n.node+" had its turn", func() error { return c.hadTurn(n.node, name) })
+		c.checkComparison(t, n, kind == "patch")
+	})
+	if kind == "patch" || !anyHeld {
+		c.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return c.upgradeSucceeded(name) })
+		return
+	}
+	c.must(t)(c.Kube(c.ctx, "delete", "clusterupgrade", name))
+	for _, n := range nodes {
+		c.must(t)(c.Exec(c.ctx, n.node, "rm", "-f", "/run/reboot-required"))
+	}
+}
+
+// hadTurn returns an error unless the node is done with that upgrade.
+func (c *testCluster) hadTurn(node, upgrade string) error {
+	u, err := c.ours.NodeUpgrades.Get(c.ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	reason, message := u.Status.Explain()
+	if u.Status.Upgrade == nil || u.Status.Upgrade.Name != upgrade || u.Status.Step != v1alpha1.StepIdle || reason != v1alpha1.ReasonUpToDate {
+		return fmt.Errorf("%s is in step %s: %s: %s", node, u.Status.Step, reason, message)
+	}
+	return nil
+}
+
+// checkComparison checks what the status says of the node's boot, beside its rehearsal: it came up, and as expected with the
+// guard's help. Only a rehearsal that could not try a part may have missed that.
+func (c *testCluster) checkComparison(t *testing.T, n *zooNode, patch bool) {
+	t.Helper()
+	u, err := c.ours.NodeUpgrades.Get(c.ctx, n.node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := u.Status.Rehearsal
+	helped := got != nil && got.Boot == v1alpha1.BootAssisted && regexp.MustCompile(n.help).MatchString(got.Message)
+	switch {
+	case got == nil || got.Result == v1alpha1.RehearsalFailed:
+		t.Errorf("the boot of %s was compared as %+v", n.node, got)
+	case patch && n.help != "" && !helped, (!patch || n.help == "") && got.Boot != v1alpha1.BootUp:
+		t.Errorf("the boot of %s was compared as %+v, want help %q", n.node, got, n.help)
+	case helped:
+		n.said = append(n.said, got.String())
+	}
+}
+
+// awaitNamed waits until the status of the node says what is wrong with it, and returns that.
+func (c *testCluster) awaitNamed(t *testing.T, node, words string) (said string) {
 	t.Helper()
 	pattern := regexp.MustCompile(words)
-	c.eventually(t, 10*time.Minute, "w1 is held, and it is said why", func() error {
-		u, err := c.ours.NodeUpgrades.Get(c.ctx, "w1", metav1.GetOptions{})
+	c.eventually(t, 15*time.Minute, node+" is held, and it is said why", func() error {
+		u, err := c.ours.NodeUpgrades.Get(c.ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -202,7 +345,7 @@ func (c *testCluster) awaitNamed(t *testing.T, words string) (said string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("w1 is in step %s: %+v", u.Status.Step, u.Status.Conditions)
+		return fmt.Errorf("%s is in step %s: %+v", node, u.Status.Step, u.Status.Conditions)
 	})
 	return said
 }
@@ -213,25 +356,28 @@ const zooPage = `# Nodes as people have them
 
 Each row is a case of ` + "`make e2e-zoo`" + `: a worker of the [lab](../README.md) is made as the public report or guide describes it, and is to be rebooted and patched. It has to work; or it must not be touched, one sentence must name the cause, and once a person has mended it the patch has to go on. Without a sentence, the node must work in silence. To repeat one case: ` + "`make e2e-zoo CASE=second-link`" + `.
 
-| case | public report | what the status said | time | date |
-| --- | --- | --- | --- | --- |
+| case | public report | what the status said | date |
+| --- | --- | --- | --- |
 `
 
-// writeZooRow writes the row of a case to the page that RELIABILITY names.
-func writeZooRow(t *testing.T, s strange, said string, took time.Duration) {
+// writeZooRows writes the rows of the nodes to the page that RELIABILITY names.
+func writeZooRows(t *testing.T, nodes []*zooNode) {
 	t.Helper()
 	page := os.Getenv("RELIABILITY")
 	if page == "" {
 		return
 	}
-	switch {
-	case t.Failed():
-		said = "**failed** " + said
-	case said == "":
-		said = "worked in silence"
-	}
 	rows := readRows(t, page)
-	rows[s.name] = fmt.Sprintf("| `%s` | %s | %s | %s | %s %s |\n", s.name, cell(s.public), cell(said), took.Round(time.Second), time.Now().UTC().Format(time.DateOnly), buildComment(t))
+	for _, n := range nodes {
+		said := strings.Join(slices.Compact(n.said), "; ")
+		switch {
+		case n.failed:
+			said = "**failed** " + said
+		case said == "":
+			said = "worked in silence"
+		}
+		rows[n.name] = fmt.Sprintf("| `%s` | %s | %s | %s %s |\n", n.name, cell(n.public), cell(said), time.Now().UTC().Format(time.DateOnly), buildComment(t))
+	}
 	text := zooPage
 	var missing []string
 	for _, one := range zoo {

@@ -63,6 +63,7 @@ var lies = []struct {
 	}},
 	{"kubeadmLog", oneOf(strings.Repeat("ü\n", 4096))},
 	{"kubeletLog", oneOf(strings.Repeat("ü\n", 4096))},
+	{"rehearsal", oneOf(tree{"result": "Passed", "boot": "Down", "message": strings.Repeat("ü", 1024)}, tree{"result": "Failed"}, nil)},
 	{"agentVersion", oneOf("v0.0.0", strings.Repeat("v", 1024))},
 	{"steps", lieSteps},
 	{"conditions", lieConditions},

@@ -80,6 +80,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	MethodMessage string `json:"methodMessage,omitempty"`
 
+	// Rehearsal compares the rehearsal of the node's boot with what the boot did. Absent: the node has
+	// not begun, or the boot was not rehearsed.
+	// +optional
+	Rehearsal *RehearsalOutcome `json:"rehearsal,omitempty"`
+
 	// EtcdSnapshot is the snapshot that was taken on this node for upgrade.
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`

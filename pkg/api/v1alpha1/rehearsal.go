@@ -54,7 +54,77 @@ const (
 	KubeletNotStarted  ProblemReason = "KubeletNotStarted"  // no unit would start kubelet.service, or its program is missing
 	RuntimeMissing     ProblemReason = "RuntimeMissing"     // containerd's program or configuration would be missing
 	KubeletRefuses     ProblemReason = "KubeletRefuses"     // the kubelet would end at once, as it refuses its flags or configuration
+	AgentCannotBegin   ProblemReason = "AgentCannotBegin"   // the agent could not work with the kubelet's kubeconfig as it is now
 )
+
+// RehearsalOutcome compares what a rehearsal found with what the boot then did.
+type RehearsalOutcome struct {
+	// Result is what the rehearsal had found when the node took its slot.
+	// +required
+	Result RehearsalResult `json:"result"`
+	// Boot is what the boot, or the restart of the kubelet, then did. Absent: it is not over.
+	// +optional
+	Boot BootResult `json:"boot,omitempty"`
+	// Message is what the guard tried, or why the node did not come up.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RehearsalResult is what a rehearsal found.
+// +kubebuilder:validation:Enum=Passed;Failed;Incomplete
+type RehearsalResult string
+
+// What a rehearsal finds.
+const (
+	RehearsalPassed     RehearsalResult = "Passed"
+	RehearsalFailed     RehearsalResult = "Failed"     // which the upgrade ignored
+	RehearsalIncomplete RehearsalResult = "Incomplete" // a part could not be tried
+)
+
+// BootResult is what a boot did.
+// +kubebuilder:validation:Enum=Up;Assisted;Down
+type BootResult string
+
+// What a boot does.
+const (
+	BootUp       BootResult = "Up"
+	BootAssisted BootResult = "Assisted" // the node came up after one more merge or start by the guard
+	BootDown     BootResult = "Down"
+)
+
+// Result returns what the rehearsal found.
+func (r *Rehearsal) Result() RehearsalResult {
+	switch {
+	case len(r.Problems) > 0:
+		return RehearsalFailed
+	case len(r.Untried) > 0:
+		return RehearsalIncomplete
+	}
+	return RehearsalPassed
+}
+
+// Differs reports whether the boot did what the rehearsal had not found, or did without it. o may be nil.
+func (o *RehearsalOutcome) Differs() bool {
+	return o != nil && (o.Result == RehearsalPassed && (o.Boot == BootAssisted || o.Boot == BootDown) || o.Result == RehearsalFailed && o.Boot == BootUp)
+}
+
+// String returns a sentence for people if there is something to say: the boot differed from its rehearsal, or the guard
+// had to help. o may be nil.
+func (o *RehearsalOutcome) String() string {
+	if o == nil || o.Boot == "" || !o.Differs() && o.Message == "" {
+		return ""
+	}
+	text := map[RehearsalResult]string{
+		RehearsalPassed: "its rehearsal found nothing", RehearsalFailed: "its rehearsal found a problem, which was ignored", RehearsalIncomplete: "its rehearsal was incomplete",
+	}[o.Result] + map[BootResult]string{
+		BootUp: ", and it came up", BootAssisted: ", and it came up with the guard's help", BootDown: ", and it did not come up",
+	}[o.Boot]
+	if o.Message != "" {
+		text += ": " + o.Message
+	}
+	return text
+}
 
 // CheckRehearsal is the id of the check that has the problems of rehearsals, for spec.ignoreChecks.
 const CheckRehearsal = "rehearsal"

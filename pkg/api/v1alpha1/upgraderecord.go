@@ -209,6 +209,10 @@ type NodeRecord struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	MethodMessage string `json:"methodMessage,omitempty"`
+	// Rehearsal is what its boot's rehearsal had found and what the boot did, where these differ or the guard
+	// had to help.
+	// +optional
+	Rehearsal *RehearsalOutcome `json:"rehearsal,omitempty"`
 	// Reason that it ended with, if it is not up to date.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`

@@ -202,7 +202,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 
 // counted returns the leader's metrics that are not computed from the state.
 func (c collector) counted() []prometheus.Collector {
-	return []prometheus.Collector{c.lastPlan, c.plans, c.sourceReads, c.sourceLastRead, c.notices, c.steps.durations, c.steps.handOffs}
+	return []prometheus.Collector{c.lastPlan, c.plans, c.sourceReads, c.sourceLastRead, c.notices, c.steps.durations, c.steps.handOffs, c.steps.boots}
 }
 
 // scrape is one computation of the fleet's metrics.

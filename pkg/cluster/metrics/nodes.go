@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -134,6 +135,7 @@ func (s *scrape) drain(n node) {
 type stepTimes struct {
 	durations *prometheus.HistogramVec
 	handOffs  *prometheus.HistogramVec
+	boots     *prometheus.CounterVec
 	*stepsSeen
 }
 
@@ -142,6 +144,7 @@ type stepsSeen struct {
 	sync.Mutex
 	until map[string]time.Time // by the node's UID: the start of its last step that was seen
 	begun bool                 // the steps that ended before are known
+	boot  map[string]string    // by the node's UID: the attempt of its last rehearsed boot
 	back  time.Time            // when a node was last uncordoned
 	from  string               // that node
 }
@@ -150,9 +153,15 @@ func newStepTimes() stepTimes {
 	t := stepTimes{
 		durations: newHistograms(stepDuration, []float64{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
 		handOffs:  newHistograms(handOffDuration, []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 3600}),
-		stepsSeen: &stepsSeen{until: map[string]time.Time{}},
+		boots:     newCounters(rehearsedBoots),
+		stepsSeen: &stepsSeen{until: map[string]time.Time{}, boot: map[string]string{}},
 	}
 	t.handOffs.WithLabelValues()
+	for _, rehearsal := range []v1alpha1.RehearsalResult{v1alpha1.RehearsalPassed, v1alpha1.RehearsalFailed, v1alpha1.RehearsalIncomplete} {
+		for _, boot := range []v1alpha1.BootResult{v1alpha1.BootUp, v1alpha1.BootAssisted, v1alpha1.BootDown} {
+			t.boots.WithLabelValues(string(rehearsal), string(boot)) // so that the first one is an increase
+		}
+	}
 	return t
 }
 
@@ -160,19 +169,22 @@ func newStepTimes() stepTimes {
 func (t *stepTimes) forget() {
 	t.Lock()
 	defer t.Unlock()
-	t.until, t.begun, t.back, t.from = map[string]time.Time{}, false, time.Time{}, ""
+	t.until, t.boot, t.begun, t.back, t.from = map[string]time.Time{}, map[string]string{}, false, time.Time{}, ""
 }
 
 // count counts the steps that have ended since it was last called.
 func (t *stepTimes) count(nodes []v1alpha1.NodeUpgrade) {
 	t.Lock()
 	defer t.Unlock()
-	until := make(map[string]time.Time, len(nodes))
+	until, boots := make(map[string]time.Time, len(nodes)), map[string]string{}
 	var cordons []cordon
 	for i := range nodes {
 		n := &nodes[i]
 		last := t.until[string(n.UID)]
 		until[string(n.UID)] = last
+		if attempt := t.countBoot(n); attempt != "" {
+			boots[string(n.UID)] = attempt
+		}
 		for _, step := range n.Status.Steps {
 			if step.EndTime == nil || !step.StartTime.After(last) {
 				continue
@@ -197,7 +209,20 @@ func (t *stepTimes) count(nodes []v1alpha1.NodeUpgrade) {
 			t.handOffs.WithLabelValues().Observe(pause.Seconds())
 		}
 	}
-	t.until, t.begun = until, true
+	t.until, t.boot, t.begun = until, boots, true
+}
+
+// countBoot counts a node's rehearsed boot once, and returns which attempt it was of. Empty: there is none.
+func (t *stepTimes) countBoot(n *v1alpha1.NodeUpgrade) (attempt string) {
+	outcome := n.Status.Rehearsal
+	if outcome == nil || outcome.Boot == "" || n.Status.Upgrade == nil {
+		return ""
+	}
+	attempt = fmt.Sprintf("%s/%d", n.Status.Upgrade.UID, n.Status.Retry.Attempts)
+	if t.begun && t.boot[string(n.UID)] != attempt {
+		t.boots.WithLabelValues(string(outcome.Result), string(outcome.Boot)).Inc()
+	}
+	return attempt
 }
 
 // cordon is the start of a node's cordon.

@@ -30,6 +30,29 @@ func walk(name string, from time.Time, steps ...v1alpha1.Step) v1alpha1.NodeUpgr
 	return u
 }
 
+// TestBootsAreCountedOnce checks that a rehearsed boot is counted when its outcome is known, once for each attempt, and not
+// if it was before this replica led.
+func TestBootsAreCountedOnce(t *testing.T) {
+	m := newMetrics()
+	m.Lead()
+	see := func(attempt int32, boot v1alpha1.BootResult) {
+		u := walk("w1", now, v1alpha1.StepSettling)
+		u.Status.Upgrade, u.Status.Retry.Attempts = &v1alpha1.UpgradeReference{Name: "u", UID: "u"}, attempt
+		u.Status.Rehearsal = &v1alpha1.RehearsalOutcome{Result: v1alpha1.RehearsalPassed, Boot: boot}
+		m.Planned(metrics.State{Snapshot: clusterstate.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{u}}}, now)
+	}
+	see(1, v1alpha1.BootDown)
+	see(2, "")
+	see(2, v1alpha1.BootAssisted)
+	see(2, v1alpha1.BootAssisted)
+	see(3, v1alpha1.BootAssisted)
+	series, _ := scrape(t, m)
+	got := slices.DeleteFunc(series, func(s string) bool { return !strings.Contains(s, "rehearsed_boots") || strings.HasSuffix(s, " 0") })
+	if want := []string{`kubectl_upgrade_rehearsed_boots_total{boot="Assisted",rehearsal="Passed"} 2`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestStepsAreCountedOnce checks that each step is counted when it ends, once, and not if
 // it ended before this replica led.
 func TestStepsAreCountedOnce(t *testing.T) {

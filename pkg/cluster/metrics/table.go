@@ -65,6 +65,7 @@ const (
 	lastCompletion   = "last_completion_time_seconds"
 	stepDuration     = "step_duration_seconds"
 	handOffDuration  = "hand_off_duration_seconds"
+	rehearsedBoots   = "rehearsed_boots_total"
 	slots            = "slots"
 	slotInfo         = "slot_info"
 	scheduleState    = "schedule_state"
@@ -110,6 +111,7 @@ var Table = []Metric{
 	{lastCompletion, Gauge, "seconds", []string{"type", "outcome"}, "When the last upgrade of that type ended with that outcome, as Unix time.", false},
 	{stepDuration, Histogram, "seconds", []string{"step"}, "How long nodes were in each step.", false},
 	{handOffDuration, Histogram, "seconds", nil, "Time from a node's uncordon to the next node's cordon.", false},
+	{rehearsedBoots, Counter, "", []string{"rehearsal", "boot"}, "Number of boots that were rehearsed, by what the rehearsal found (Passed, Failed, Incomplete) and what the boot did (Up, Assisted by the guard, Down).", false},
 	{slots, Gauge, "", []string{"state"}, "Number of slots: Free, Reserved for a node, Held by a node.", false},
 	{slotInfo, Gauge, "", []string{"slot", "node", "state"}, "Information about a slot that is not free. Always 1.", false},
 	{scheduleState, Gauge, "", []string{"schedule", "state"}, "1 for the state that this schedule alone is in (Open, Closed, Excluded), 0 for the others.", false},

@@ -111,7 +111,7 @@ func words() []word {
 		{
 			[]string{
 				"observedGeneration", "stepStartTime", "stepEndTime", "holdEndTime", "versions.kubelet", "versions.controlPlane", "versions.kubeadm", "versions.nextBoot", "versions.from", "slot", "retry.failures",
-				"reboot.fromSoftReboots", "method", "methodMessage", "etcdSnapshot", "attachedVolumes", "kubeadmLog", "kubeletLog", "agentVersion",
+				"reboot.fromSoftReboots", "method", "methodMessage", "etcdSnapshot", "attachedVolumes", "kubeadmLog", "kubeletLog", "agentVersion", "rehearsal",
 			}, "nothing", slices.Concat(
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubelet }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.ControlPlane }),
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubeadm }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.NextBoot }),
@@ -126,6 +126,9 @@ func words() []word {
 					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Method, s.MethodMessage = v1alpha1.MethodRestart, "a lie" }),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {
 						s.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "cp1", Path: "/a", CreationTime: soon}
+					}),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.Rehearsal = &v1alpha1.RehearsalOutcome{Result: v1alpha1.RehearsalPassed, Boot: v1alpha1.BootDown, Message: "a lie"}
 					}),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {
 						s.AttachedVolumes, s.KubeadmLog, s.KubeletLog, s.AgentVersion = []string{"a"}, "a", "a", "v9"

@@ -28,6 +28,8 @@ const (
 	nodeBytes    = 320
 	stepBytes    = 140
 	summaryBytes = 24 << 10
+	// rehearsalBytes are the most that a surprise at a boot takes besides its text.
+	rehearsalBytes = 64
 	// maxMethodMessage is the API's limit for why a node rebooted.
 	maxMethodMessage = 256
 	// maxVersion is how much of a version is recorded, as its node says it.
@@ -119,7 +121,19 @@ func recordName(u *v1alpha1.ClusterUpgrade, number int) string {
 
 // sizeOf returns how many bytes r takes at most.
 func sizeOf(r v1alpha1.NodeRecord) int {
-	return nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.MethodMessage) + len(r.Steps)*stepBytes
+	size := nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.MethodMessage) + len(r.Steps)*stepBytes
+	if r.Rehearsal != nil {
+		size += rehearsalBytes + len(r.Rehearsal.Message)
+	}
+	return size
+}
+
+// surprise returns what a record says of a boot: nothing of one that did what its rehearsal had found.
+func surprise(o *v1alpha1.RehearsalOutcome) *v1alpha1.RehearsalOutcome {
+	if o.String() == "" {
+		return nil
+	}
+	return &v1alpha1.RehearsalOutcome{Result: o.Result, Boot: o.Boot, Message: shorten(o.Message, maxMethodMessage)}
 }
 
 func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
@@ -133,6 +147,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 	}
 	r.From, r.Attempts = shorten(cmp.Or(n.status.Versions.From, n.Kubelet), maxVersion), n.status.Retry.Attempts
 	r.MethodMessage = shorten(n.status.MethodMessage, maxMethodMessage)
+	r.Rehearsal = surprise(n.status.Rehearsal)
 	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]
 	for _, step := range n.status.Steps {
 		if step.Step == v1alpha1.StepLocking && r.StartTime == nil {

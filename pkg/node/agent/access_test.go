@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/access"
 )
 
 // kubeletFiles are the kubeconfig of a kubelet and its certificate, in a folder of their own.
@@ -97,7 +99,7 @@ func TestAccess(t *testing.T) {
 		"an empty certificate":             {func(f kubeletFiles) { f.write(f.certificate, "") }, []string{"kubelet-client-current.pem, which ", "is empty"}},
 		"a certificate that is none":       {func(f kubeletFiles) { f.write(f.certificate, "x") }, []string{"kubelet-client-current.pem, which ", "cannot be used"}},
 		"a certificate elsewhere":          {func(f kubeletFiles) { _ = os.Remove(f.certificate) }, []string{"kubelet-client-current.pem: no such file", "only /var/lib/kubelet/pki", "mount "}},
-		"a certificate that has gone":      {func(f kubeletFiles) { f.write(f.config, kubeletConf("https://a", certificateDir+"/gone.pem")) }, []string{certificateDir + "/gone.pem: no such file"}},
+		"a certificate that has gone":      {func(f kubeletFiles) { f.write(f.config, kubeletConf("https://a", access.CertificateDir+"/gone.pem")) }, []string{access.CertificateDir + "/gone.pem: no such file"}},
 		"a token, whose identity is hidden": {func(f kubeletFiles) {
 			f.write(f.config, strings.Replace(kubeletConf("https://a", "x"), `{client-certificate: "x", client-key: "x"}`, "{token: t}", 1))
 		}, nil},
@@ -114,7 +116,7 @@ func TestAccess(t *testing.T) {
 					t.Errorf("got %q, want %q in one line", err, want)
 				}
 			}
-			if err == nil && a.config.Host == "" {
+			if err == nil && a.Config.Host == "" {
 				t.Error("it has no address")
 			}
 		})
@@ -136,7 +138,7 @@ func TestBothIdentitiesUseTheProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, config := range map[string]*rest.Config{"kubelet": a.config, "account": a.ofAccount("/nowhere")} {
+	for name, config := range map[string]*rest.Config{"kubelet": a.Config, "account": a.ofAccount("/nowhere")} {
 		proxy := &url.URL{}
 		if config.Proxy != nil {
 			proxy, err = config.Proxy(nil)
@@ -212,7 +214,7 @@ func TestReplacedFile(t *testing.T) {
 }
 
 // watched5Minutes returns what watch returns in five minutes. look is called before each look at the files.
-func watched5Minutes(t *testing.T, a *access, silent bool, look func(number int)) (err error) {
+func watched5Minutes(t *testing.T, a *ownAccess, silent bool, look func(number int)) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -36,23 +36,28 @@ type Clients struct {
 // connect makes clients for the API server that the kubelet's own kubeconfig
 // names: it can be reached without cluster DNS, CNI and kube-proxy. Certificate
 // and token are named as files, which client-go reads again when they rotate.
-func connect(a *access, accountDir string) (*Clients, error) {
-	account, kubelet := a.ofAccount(accountDir), rest.CopyConfig(a.config)
+func connect(a *ownAccess, accountDir string) (*Clients, error) {
+	return NewClients(a.ofAccount(accountDir), a.ofKubelet(accountDir))
+}
+
+// ofKubelet returns the way to the API server for the kubelet's own identity.
+func (a *ownAccess) ofKubelet(dir string) *rest.Config {
+	kubelet := rest.CopyConfig(a.Config)
 	if kubelet.CAFile != "" {
-		kubelet.CAFile = account.CAFile
+		kubelet.CAFile = a.ofAccount(dir).CAFile
 	}
-	return NewClients(account, kubelet)
+	return kubelet
 }
 
 // ofAccount returns the same way to the API server for the ServiceAccount.
-func (a *access) ofAccount(dir string) *rest.Config {
-	tls := rest.TLSClientConfig{CAData: a.config.CAData, ServerName: a.config.ServerName, Insecure: a.config.Insecure}
-	if a.config.CAFile != "" {
+func (a *ownAccess) ofAccount(dir string) *rest.Config {
+	tls := rest.TLSClientConfig{CAData: a.Config.CAData, ServerName: a.Config.ServerName, Insecure: a.Config.Insecure}
+	if a.Config.CAFile != "" {
 		// A file of the host that the pod does not mount; this one holds the same.
 		tls.CAFile = filepath.Join(dir, "ca.crt")
 	}
 	return &rest.Config{
-		Host: a.config.Host, APIPath: a.config.APIPath, Proxy: a.config.Proxy,
+		Host: a.Config.Host, APIPath: a.Config.APIPath, Proxy: a.Config.Proxy,
 		BearerTokenFile: filepath.Join(dir, "token"), TLSClientConfig: tls,
 	}
 }

@@ -55,6 +55,9 @@ func runProgram(ctx context.Context, version string, o options) error {
 	if err != nil {
 		return err
 	}
+	if err := access.CheckUser(ctx, access.ofKubelet(o.accountDir), o.node); err != nil {
+		return err
+	}
 	clients, err := connect(access, o.accountDir)
 	if err != nil {
 		return err

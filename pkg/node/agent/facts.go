@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/access"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -79,6 +81,11 @@ func (v *hostView) answer(last *verb.Result) error {
 	var facts verb.HostFacts
 	if err := last.Decode(&facts); err != nil {
 		return fmt.Errorf("reading the host's facts: %w", err)
+	}
+	if dir := facts.CertificateDir; dir != "" {
+		if _, err := os.Stat(dir); err != nil { // the kubelet.conf that the pod has mounted may be a former one
+			access.AddProblem(facts.Node.Rehearsals, access.NotMounted(dir))
+		}
 	}
 	v.facts, v.after, v.at = &facts, v.asked.after, v.asked.at
 	return nil

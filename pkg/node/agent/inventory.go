@@ -50,7 +50,7 @@ func (p *reportSense) writeInventory(ctx context.Context, r *round) {
 	defer cancel()
 	out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: p.Node}, NodeFacts: found}
 	out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
-	_, err := p.Upgrades.NodeInventories.Apply(ctx, out, fieldManager, "")
+	_, err := applyDeclared(ctx, p, p.Upgrades.NodeInventories, out, "", &p.inventoryLacks, func(*v1alpha1.NodeInventory) bool { return false })
 	p.noteRefused(node, "NodeInventory", err)
 	if err != nil {
 		p.Log.WarnContext(ctx, "writing the NodeInventory", "node", p.Node, "error", err, "retryAfter", inventoryPause)

@@ -42,7 +42,9 @@ type reportSense struct {
 	// refusedSince is since when no status was written because the API server refused it; zero: it did not.
 	refusedSince time.Time
 	inventory    inventoryView
-	ready        func() // calls Config.Ready the first time
+	// statusLacks and inventoryLacks are the fields that the CRDs do not have.
+	statusLacks, inventoryLacks leftOut
+	ready                       func() // calls Config.Ready the first time
 }
 
 func (p *reportSense) watch(wakeUp func()) {
@@ -193,7 +195,9 @@ func (p *reportSense) write(ctx context.Context, r *round, status v1alpha1.NodeU
 	defer cancel()
 	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: p.Node}, Status: status}
 	began := p.Now()
-	stored, err := p.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
+	stored, err := applyDeclared(ctx, p, p.Upgrades.NodeUpgrades, out, "status", &p.statusLacks, func(without *v1alpha1.NodeUpgrade) bool {
+		return decides(status, without.Status)
+	})
 	p.noteRefused(r.node, "NodeUpgrade", err)
 	p.noteAnswer(err)
 	if err != nil {

@@ -23,7 +23,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Versions: v1alpha1.NodeVersions{From: s.From},
 		Retry:    v1alpha1.Retry{Attempts: s.Attempts, Failures: s.Failures, Time: timeOf(s.RetryAt)},
 		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom, FromSoftReboots: s.FromSoftReboots},
-		Method:   s.Method, MethodMessage: s.MethodMessage,
+		Method:   s.Method, MethodMessage: s.MethodMessage, Rehearsal: s.Rehearsal,
 		AttachedVolumes: s.AttachedVolumes,
 		EtcdSnapshot:    s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
@@ -47,7 +47,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Step: status.Step, Since: ptr.Deref(status.StepStartTime, metav1.Time{}).Time, Until: ptr.Deref(status.StepEndTime, metav1.Time{}).Time,
 		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: ptr.Deref(status.Retry.Time, metav1.Time{}).Time,
 		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
-		Method: status.Method, MethodMessage: status.MethodMessage,
+		Method: status.Method, MethodMessage: status.MethodMessage, Rehearsal: status.Rehearsal,
 		AttachedVolumes: status.AttachedVolumes,
 		Snapshot:        status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}

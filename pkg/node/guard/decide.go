@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 const (
@@ -99,14 +101,11 @@ type Tried struct {
 
 // String returns the end of a sentence about the node.
 func (t Tried) String() string {
-	text := ""
-	if t.Merge {
-		text += ", after one more merge"
+	tried := verb.GuardTried{Merge: t.Merge, Kubelet: t.Kubelet}.String()
+	if tried == "" {
+		return ""
 	}
-	if t.Kubelet != "" {
-		text += fmt.Sprintf(", after one more start of kubelet.service, which systemd had given up on (%s)", t.Kubelet)
-	}
-	return text
+	return ", after " + tried
 }
 
 // Health is what the guard finds wrong with a node. Each field is a sentence; empty

@@ -96,6 +96,9 @@ func (l Layout) gatherRecords(facts *verb.HostFacts) error {
 	if facts.Rollback, err = l.Rollback(); err != nil {
 		return err
 	}
+	if facts.GuardTried, err = l.guardTried(); err != nil {
+		return err
+	}
 	if l.systemNeedsReboot(*facts) {
 		facts.RebootRequired = true
 		facts.RebootReason = "the operating system asks for a reboot: " + rebootRequiredFile + " is there, and not because of Kubernetes"

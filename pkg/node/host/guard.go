@@ -79,7 +79,7 @@ func (l Layout) ArmGuard(g Guard) error {
 // needs no disk space, and a second call does nothing.
 func (l Layout) DisarmGuard() error {
 	err := remove(armedFile(l.Root()))
-	return errors.Join(err, remove(bootsFile(l.Root())), remove(triesFile(l.Root())), l.disableGuard(), remove(l.At(GuardStartFile)), l.ReleaseReserve())
+	return errors.Join(err, remove(bootsFile(l.Root())), l.disableGuard(), remove(l.At(GuardStartFile)), l.ReleaseReserve())
 }
 
 // DisableUnarmedGuard disables the guard's unit unless the guard is armed.

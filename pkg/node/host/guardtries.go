@@ -1,6 +1,10 @@
 package host
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
 
 // GuardTries is what the guard has tried in an activation, each once. Nil: it has not.
 type GuardTries struct {
@@ -23,13 +27,30 @@ type GuardTry struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// GuardTries returns what the guard has tried in the activation that is armed.
+// GuardTries returns what the guard has tried in the last activation.
 func (l Layout) GuardTries() (GuardTries, error) {
 	tries, err := readJSON[GuardTries](triesFile(l.Root()))
 	if err != nil || tries == nil {
 		return GuardTries{}, err
 	}
 	return *tries, nil
+}
+
+// guardTried returns what the guard has tried so that the node came up with the image that was activated last.
+func (l Layout) guardTried() (*verb.GuardTried, error) {
+	tries, err := l.GuardTries()
+	if err != nil || tries.Merge == nil && tries.Kubelet == nil {
+		return nil, err
+	}
+	guard, err := l.Guard()
+	if err != nil || guard == nil {
+		return nil, err
+	}
+	tried := &verb.GuardTried{Upgrade: guard.Upgrade, Merge: tries.Merge != nil}
+	if tries.Kubelet != nil {
+		tried.Kubelet = tries.Kubelet.Cause
+	}
+	return tried, nil
 }
 
 // SetGuardTries records what the guard has tried.

@@ -66,6 +66,7 @@ func (s State) keptFromSlot() bool {
 func beginAttempt(s State, o Observation) (State, Action) {
 	s.Attempts++
 	s.Method, s.MethodMessage = "", ""
+	s.Rehearsal = rehearsed(s, o)
 	s = s.notRebooting()
 	switch {
 	case needsEtcdSnapshot(s, o):

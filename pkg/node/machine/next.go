@@ -39,7 +39,9 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 // The caller observes the node and calls Next again when the State changed or the Action
 // was done.
 func Next(s State, o Observation) (State, Action) {
+	before := s.Step
 	s, a := next(s, o)
+	s = s.compareBoot(before, o)
 	if a.Do == DoNothing && o.Node.OurCordon && !o.Node.Unschedulable {
 		a.Do = DoDisown // another client has removed our cordon: the next one is not ours
 	}

@@ -37,7 +37,9 @@ type State struct {
 	// why it differs from the requested method.
 	Method        v1alpha1.Method
 	MethodMessage string
-	Steps         []StepTime
+	// Rehearsal compares the rehearsal of this attempt's boot with the boot: see NodeUpgradeStatus.
+	Rehearsal *v1alpha1.RehearsalOutcome
+	Steps     []StepTime
 }
 
 // StepTime is when a step began and ended. It ends when the next one begins.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/access"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -38,13 +39,24 @@ func (r record) current(inputs string, now time.Time) bool {
 	return r.Inputs == inputs && (!untried || now.Sub(r.At).Abs() < againAfter)
 }
 
-// Rehearse returns what came of the trials of the node's next boot: with each image on the disk, and as a plain reboot. If
-// nothing of what it reads has changed, it returns the last results. A node that is not managed has no images of ours, and nothing is tried on one whose guard
-// watches: what would be learned comes too late.
-func Rehearse(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.Log) []v1alpha1.Rehearsal {
+// Rehearse adds to the facts what came of the trials of the node's next boot: with each image on the disk, and as a plain
+// reboot. A node that is not managed has no images of ours, and nothing is tried on one whose guard watches: what would be
+// learned comes too late.
+func Rehearse(ctx context.Context, l host.Layout, found *verb.HostFacts, log *host.Log) {
 	if _, err := os.Stat(l.At(host.KeptDir)); err != nil || found.Unsupported != nil || found.Guarded || found.Merged == "" {
-		return nil
+		return
 	}
+	found.Node.Rehearsals = tried(ctx, l, *found, log)
+	read, err := access.Read(l, host.KubeletAccess, "")
+	if err != nil {
+		access.AddProblem(found.Node.Rehearsals, err)
+		return
+	}
+	found.CertificateDir = read.CertificateDir()
+}
+
+// tried returns what came of the trials. If nothing of what they read has changed, these are the last results.
+func tried(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.Log) []v1alpha1.Rehearsal {
 	versions := boots(found)
 	inputs := fingerprint(l, versions, facts.FindKubelet(ctx, l).ConfigFiles())
 	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) {

@@ -1,6 +1,8 @@
 package verb
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -63,9 +65,13 @@ type HostFacts struct {
 	Guarded bool `json:"guarded,omitempty"`
 	// Rollback is the record of the last rollback since the last activation, if any.
 	Rollback *Rollback `json:"rollback,omitempty"`
+	// GuardTried is what the guard tried since the last activation; nil: nothing.
+	GuardTried *GuardTried `json:"guardTried,omitempty"`
 	// KubeletProblem is what the kubelet's own health endpoint shows to be wrong; empty if
 	// nothing is.
 	KubeletProblem string `json:"kubeletProblem,omitempty"`
+	// CertificateDir is the folder of the kubelet's client certificate, if it is in a file of its own.
+	CertificateDir string `json:"certificateDir,omitempty"`
 	// Node has the facts that preflight checks need.
 	Node v1alpha1.NodeFacts `json:"node"`
 }
@@ -77,6 +83,28 @@ type KubeadmDone struct {
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	// AccessWritten is when KubeletAccess had been written last: kubeadm join writes it anew.
 	AccessWritten time.Time `json:"accessWritten,omitzero"`
+}
+
+// GuardTried is what the guard tried, each once, so that a node came up.
+type GuardTried struct {
+	// Upgrade is the UID of the ClusterUpgrade that activated the image.
+	Upgrade string `json:"upgrade,omitempty"`
+	// Merge reports whether it merged the image once more.
+	Merge bool `json:"merge,omitempty"`
+	// Kubelet is how the kubelet had ended when the guard started it once more. Empty: it has not.
+	Kubelet string `json:"kubelet,omitempty"`
+}
+
+// String returns what was tried; empty: nothing.
+func (t GuardTried) String() string {
+	var tries []string
+	if t.Merge {
+		tries = append(tries, "one more merge")
+	}
+	if t.Kubelet != "" {
+		tries = append(tries, fmt.Sprintf("one more start of kubelet.service, which systemd had given up on (%s)", t.Kubelet))
+	}
+	return strings.Join(tries, " and ")
 }
 
 // Rollback records that the guard returned, or is returning, to the former version.

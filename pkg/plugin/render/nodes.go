@@ -93,6 +93,7 @@ func NodePage(n view.Node, o Options) string {
 		{"Slot:", cell{n.Slot, plain}},
 		{"Method:", cell{nodeMethod(n), plain}},
 		{"Reboot:", cell{o.said(n.RebootReason), plain}},
+		{"Boot:", cell{o.said(n.Rehearsal), plain}},
 		{"On hold:", cell{nodeHold(n), yellow}},
 		{"Attempts:", cell{number(n.Attempts), plain}},
 		{"Agent:", cell{n.Agent, plain}},

@@ -79,7 +79,7 @@ func (b *builder) groups() func(*clusterstate.Node) string {
 func (b *builder) node(r *v1alpha1.NodeRecord) Node {
 	n := Node{
 		Name: r.Name, From: r.From, To: r.To, StartTime: clusterstate.Instant(r.StartTime), EndTime: clusterstate.Instant(r.EndTime),
-		Attempts: r.Attempts, Reason: r.Reason, MethodMessage: r.MethodMessage,
+		Attempts: r.Attempts, Reason: r.Reason, MethodMessage: r.MethodMessage, Rehearsal: r.Rehearsal.String(),
 	}
 	for _, step := range r.Steps {
 		one := Step{Step: step.Step, Start: *clusterstate.UTC(&step.StartTime.Time)}
@@ -164,8 +164,10 @@ type Node struct {
 	Parts               []Part `json:"parts,omitempty"`
 	// MethodMessage is why the node rebooted although the strategy has another method.
 	MethodMessage string `json:"methodMessage,omitempty"`
-	Steps         []Step `json:"steps,omitempty"`
-	Waits         []Wait `json:"waits,omitempty"`
+	// Rehearsal is how the node's boot differed from its rehearsal, or what the guard had to do.
+	Rehearsal string `json:"rehearsal,omitempty"`
+	Steps     []Step `json:"steps,omitempty"`
+	Waits     []Wait `json:"waits,omitempty"`
 	// Reason and Message are why the node is not done, and Until is when that ends.
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`

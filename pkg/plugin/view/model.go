@@ -93,6 +93,8 @@ type Node struct {
 	// not the one of the strategy.
 	Method        v1alpha1.Method `json:"method,omitempty"`
 	MethodMessage string          `json:"methodMessage,omitempty"`
+	// Rehearsal is how the node's boot differed from its rehearsal, or what the guard had to do.
+	Rehearsal string `json:"rehearsal,omitempty"`
 	// KubeletLog is what the guard found before its rollback: units, journals, what was merged.
 	KubeletLog string `json:"kubeletLog,omitempty"`
 	// RebootReason is why a reboot is due; empty where none is.

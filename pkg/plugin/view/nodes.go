@@ -64,7 +64,7 @@ func nodeOf(u *v1alpha1.NodeUpgrade) Node {
 		Release: u.Spec.Release, Step: u.Status.Step, Since: clusterstate.Instant(u.Status.StepStartTime), RetryTime: clusterstate.Instant(u.Status.Retry.Time),
 		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
 		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.Reboot.Message,
-		KubeletLog: u.Status.KubeletLog,
+		Rehearsal: u.Status.Rehearsal.String(), KubeletLog: u.Status.KubeletLog,
 	}
 	v.Reason, v.Message = u.Status.Explain()
 	v.Until = clusterstate.Instant(u.Status.StepEndTime)

@@ -38,6 +38,9 @@ func (d *document) nodes() {
 		if n.MethodMessage != "" {
 			result += "; rebooted, because " + text(n.MethodMessage)
 		}
+		if n.Rehearsal != "" {
+			result += "; " + text(n.Rehearsal)
+		}
 		d.row(code(n.Name), versions, d.clock(n.StartTime), d.clock(n.EndTime), took(time.Duration(n.OutOfServiceSeconds)*time.Second), parts(n), fmt.Sprint(n.Attempts), result)
 	}
 }

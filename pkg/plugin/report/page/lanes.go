@@ -180,6 +180,9 @@ func (l lanes) nodeRow(n *report.Node) nodeRow {
 	if n.MethodMessage != "" {
 		row.Why = strings.TrimPrefix(row.Why+"; rebooted, because "+n.MethodMessage, "; ")
 	}
+	if n.Rehearsal != "" {
+		row.Why = strings.TrimPrefix(row.Why+"; "+n.Rehearsal, "; ")
+	}
 	if n.Until != nil && !dated.MatchString(n.Message) {
 		row.Why += ", until " + l.short(*n.Until)
 	}

@@ -44,7 +44,8 @@ var texts = []struct {
 		ran[].problem ran[].upgrade.name ran[].upgrade.uid ran[].version takenBack[].comment takenBack[].upgrade.name
 		takenBack[].upgrade.uid takenBack[].version upgrade.name upgrade.uid version`},
 	{planned, "UpgradeRecord", `spec.digests[].digest spec.etcdSnapshot.digest spec.etcdSnapshot.node spec.etcdSnapshot.path spec.fromVersion spec.message
-		spec.nodes[].from spec.nodes[].methodMessage spec.nodes[].name spec.nodes[].reason spec.nodes[].steps[].step spec.nodes[].to spec.reason spec.upgrade.name spec.upgrade.uid
+		spec.nodes[].from spec.nodes[].methodMessage spec.nodes[].name spec.nodes[].reason spec.nodes[].rehearsal.message
+		spec.nodes[].steps[].step spec.nodes[].to spec.reason spec.upgrade.name spec.upgrade.uid
 		spec.version`},
 	{ofIndex, "ClusterUpgrade", `images[].digest images[].url`},
 	{ofIndex, "UpgradePolicy", `formerlyOffered[].images[].digest formerlyOffered[].version
@@ -59,7 +60,7 @@ var texts = []struct {
 		rehearsals[].problems[].message rehearsals[].untried[] rehearsals[].version softRebootBlocker.message
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
-		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message slot
+		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message rehearsal.message slot
 		step steps[].step imageProblem.message upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},
 	{ofSpecs, "ClusterUpgrade", `notices[].failed[] notices[].pending[] strategy.drain.rules[].name

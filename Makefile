@@ -146,8 +146,10 @@ test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (roo
 	promtool check rules manifests/monitoring/rules.yaml
 	promtool test rules test/monitoring/testdata/*_test.yaml
 
-test-sysupdate: packages lab ## Staging beside other runs of systemd-sysupdate, with those of systemd 254, 257 and Debian sid's (root)
-	for base in bookworm-backports trixie sid; do NODE_ROOTFS="$$(bin/lab rootfs $$base)" go test -count 1 -v -tags integration ./pkg/node/sysupdate || exit; done
+test-sysupdate: packages lab ## Staging beside other runs of systemd-sysupdate, and the rehearsal, with systemd 254, 257 and Debian sid's (root)
+	for base in bookworm-backports trixie sid; do root="$$(bin/lab rootfs $$base)"; \
+		NODE_ROOTFS="$$root" go test -count 1 -v -tags integration ./pkg/node/sysupdate && \
+		NODE_ROOTFS="$$root" go test -count 1 -v -tags integration -run TestRehears ./pkg/node/host || exit; done
 
 # The oldest and the newest minor that manifests/ and the chart are tested with.
 APISERVERS ?= v1.32.2 v1.36.1

@@ -18,12 +18,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
+// tokenAccess is a kubeconfig of a kubelet that needs no other file.
+const tokenAccess = `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+	"clusters":[{"name":"c","cluster":{"server":"https://10.0.0.1:6443"}}],"users":[{"name":"u","user":{"token":"t"}}]}`
+
 // mergedFormer merges a real image of v1.34.3, whose kubelet a unit starts.
 func mergedFormer(t *testing.T) {
 	t.Helper()
 	former := host.ImagePath("v1.34.3", host.Architecture())
 	command(t, "cp", "--backup", "--suffix=.aside", "/former.raw", former)
 	put(t, "/etc/systemd/system/multi-user.target.d/kubelet.conf", "[Unit]\nUpholds=kubelet.service\n")
+	put(t, host.KubeletAccess, tokenAccess)
 	command(t, "systemd-sysext", "merge")
 	t.Cleanup(func() {
 		_ = exec.Command("systemd-sysext", "unmerge").Run()
@@ -104,6 +109,10 @@ func TestRehearsal(t *testing.T) {
 			put(t, "/etc/systemd/system/kubelet.service.d/flag.conf", "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --refused\n")
 			command(t, "systemctl", "daemon-reload")
 		}, "KubeletRefuses unknown flag: --refused"},
+		{"a kubelet.conf that is empty (kubernetes#34956)", func(t *testing.T) {
+			command(t, "truncate", "--size=0", host.KubeletAccess)
+			t.Cleanup(func() { _ = os.WriteFile(host.KubeletAccess, []byte(tokenAccess), 0o600) })
+		}, "AgentCannotBegin /etc/kubernetes/kubelet.conf is empty"},
 		{"a masked extension (Flatcar's guide)", func(t *testing.T) { symlink(t, os.DevNull, "/etc/extensions/docker-flatcar.raw") }, ""},
 		{"a folder as an extension", func(t *testing.T) {
 			put(t, "/etc/extensions/tools/usr/lib/extension-release.d/extension-release.tools", "ID=_any\n")

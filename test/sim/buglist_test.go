@@ -15,6 +15,12 @@ var bugs = []bug{
 	{"a rehearsal that failed holds nothing", []edit{
 		{"pkg/rules/rehearsal.go", "len(rehearsal.Problems) == 0", "len(rehearsal.Problems) >= 0"},
 	}},
+	{"a version is blamed for a node's fault", []edit{
+		{"pkg/cluster/plan/node.go", "return n.cause.Reason == v1alpha1.ReasonNodeAtFault }", "return n.cause.Reason == v1alpha1.ReasonNodeAtFault && n.Name == \"\" }"},
+	}},
+	{"a node is blamed for a bad version", []edit{
+		{"pkg/node/guard/problem.go", "return o.Health.Kubelet != \"\" && o.Runtime != \"\"", "return o.Health.Kubelet != \"\""},
+	}},
 	{"an upgrade is known by its name alone", []edit{
 		{"pkg/node/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
 		{"pkg/node/agent/orders.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},

@@ -166,7 +166,7 @@ func (w *world) truthOf(v string, was truth) truth {
 		if n.removed || n.packages || nu == nil || !nu.Spec.Managed || nu.Abandoned != nil {
 			continue
 		}
-		if nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped && nu.Status.Upgrade != nil && w.versions[nu.Status.Upgrade.UID] == v {
+		if nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped && nu.Status.Upgrade != nil && !n.isAtFault(nu.Status.Upgrade.UID) && w.versions[nu.Status.Upgrade.UID] == v {
 			now.failed = nu.Status.Upgrade.UID
 		}
 		runs := w.kubelets[n.uid] == v

@@ -106,6 +106,7 @@ func (w *world) checkEnd() {
 		w.broken("retry", "upgrade %s goes on, a node failed in it, and another upgrade retries it: %s", u.Name, w.describe())
 	}
 	w.checkConditionsEnd()
+	w.checkBlamedEnd()
 	defer w.checkHooksEnd()
 	if w.steps = 0; !w.settled() {
 		w.broken("liveness", "nothing has settled %s after the last fault: %s", settleLimit, w.describe())

@@ -33,6 +33,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 		if strings.HasPrefix(by, "agent ") {
 			w.checkEntered(k.Name, step)
 			w.noteStopped(k.Name, step)
+			w.noteSuspect(k.Name, step, text(inner(inner(after.tree, "status"), "upgrade"), "uid"))
 		}
 	}
 	former, spec := inner(was.tree, "spec"), inner(after.tree, "spec")

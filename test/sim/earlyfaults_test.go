@@ -119,5 +119,28 @@ func anyDeadKubelet(s *script) {
 	s.Faults = append(s.Faults, fault{At: early(r.Float64()*r.Float64(), s.Lasts/2), Kind: "kubelet dies", Who: s.nodes()[0], Step: v1alpha1.StepSettling, For: 5 * time.Minute})
 }
 
+// anyOwnFault has a node fail by its own fault, in one seed of eight: around its boot its containerd fails, or a person
+// adds an odd extension, which comes after the last rehearsal. No version becomes healthy with that before a person mends
+// it, which is mostly after the guard's limit.
+func anyOwnFault(s *script) {
+	r := rand.New(rand.NewPCG(s.Seed, 28))
+	if s.Reboot || r.IntN(8) > 0 {
+		return
+	}
+	f := fault{
+		At: early(r.Float64()*r.Float64(), s.Lasts/2), Kind: "odd extension", Who: s.nodes()[0], Step: v1alpha1.StepRebooting, Number: r.IntN(20),
+		For: time.Duration(120+r.IntN(900)) * time.Second,
+	}
+	if s.Restart {
+		f.Step = v1alpha1.StepRestarting
+	}
+	if r.IntN(2) == 0 {
+		f.Kind = "containerd fails"
+		f.Step = []v1alpha1.Step{f.Step, v1alpha1.StepVerifying}[r.IntN(2)]
+	}
+	quieten(s)
+	s.Faults = append(s.Faults, f)
+}
+
 // quieten leaves two faults of a script.
 func quieten(s *script) { s.Faults = s.Faults[:min(2, len(s.Faults))] }

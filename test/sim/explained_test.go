@@ -13,7 +13,7 @@ import (
 
 // harmful are the faults after which a node may fail, and those that concern every node.
 var (
-	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "joined later", "clock", "go back", "lie", "odd kubelet", "request lost"}
+	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "containerd fails", "joined later", "clock", "go back", "lie", "odd kubelet", "request lost"}
 	harmfulAll = []string{"api down"}
 )
 
@@ -21,10 +21,17 @@ var (
 func (w *world) explain(f fault) {
 	n := w.node(f.Who)
 	switch {
-	case slices.Contains(harmfulAll, f.Kind), n != nil && n.controlPlane && slices.Contains(harmful, f.Kind):
+	case slices.Contains(harmfulAll, f.Kind):
 		w.explained["all"] = true
 	case n != nil && slices.Contains(harmful, f.Kind):
-		w.explained[n.name] = true
+		w.explainNode(n)
+	}
+}
+
+// explainNode notes that the node may fail, and with a control plane any other.
+func (w *world) explainNode(n *node) {
+	if w.explained[n.name] = true; n.controlPlane {
+		w.explained["all"] = true
 	}
 }
 

@@ -26,7 +26,7 @@ func (n *node) armGuard(a verbArgs) {
 		within = 3 * time.Minute
 	}
 	n.guardRecord = &host.Guard{Upgrade: a.Upgrade, Method: v1alpha1.Method(a.Method), From: from, To: a.Version, BootID: n.bootName(), Within: within}
-	n.armed, n.rollback, n.guardBoots, n.tried = true, nil, 0, guard.Tried{}
+	n.armed, n.rollback, n.culprit, n.guardBoots, n.tried = true, nil, "", 0, guard.Tried{}
 }
 
 func (n *node) startGuard() {
@@ -57,7 +57,13 @@ func (n *node) guard() {
 	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
 	o := guard.Observation{
 		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootName(), Active: n.active, Merged: n.merged,
-		Boots: n.guardBoots, FormerGone: n.installed[g.From] == "", Health: n.guardHealth(), KubeletStarted: 1, Tried: n.tried,
+		Boots: n.guardBoots, FormerGone: n.installed[g.From] == "", Health: n.guardHealth(), Tried: n.tried,
+	}
+	if !n.firstStart.IsZero() {
+		o.KubeletStarted = max(n.firstStart.Sub(n.guardStart), 1)
+	}
+	if n.noRuntime {
+		o.Runtime = "containerd has failed"
 	}
 	switch now := n.w.now(); {
 	case n.partitioned || !n.w.apiUp():
@@ -92,18 +98,19 @@ func (n *node) guard() {
 		n.w.note("%s was returned to %s by its guard", n.name, g.From)
 		return
 	case guard.Stay:
-		n.rollback = &verb.Rollback{
-			Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true, NodesFault: guard.NodesFault(a, o),
-		}
+		n.recordRollback(a, o, why)
+		n.rollback.FinishedAt, n.rollback.Impossible = n.w.now(), true
+		n.rollback.NodesFault, n.culprit = n.rollback.NodesFault || guard.NodesFault(a, o), n.findCulprit()
 		n.armed, n.guards = false, false
 		return
 	case guard.Merge:
 		n.tried.Merge, n.tried.At = true, max(o.Elapsed, 1)
 		if n.refresh(); n.merged != g.To {
-			n.tried.MergeFailure = "nothing was merged"
+			n.tried.MergeFailure = n.notMerged()
 		}
 	case guard.Return:
-		n.rollBack(why)
+		n.recordRollback(a, o, why)
+		n.rollBack()
 	}
 	n.guardLater()
 }
@@ -121,21 +128,28 @@ func (n *node) guardHealth() guard.Health {
 	return h
 }
 
-func (n *node) rollBack(why string) {
-	g := n.guardRecord
-	if n.rollback == nil {
-		n.w.note("the guard of %s returns it to %s: %s", n.name, g.From, why)
-		n.rollback = &verb.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now()}
+// recordRollback records that the guard returns the node, or cannot, unless it has before.
+func (n *node) recordRollback(a guard.Activation, o guard.Observation, why string) {
+	if n.rollback != nil {
+		return
 	}
+	g := n.guardRecord
+	n.w.note("the guard of %s does not find it healthy with %s: %s", n.name, g.To, why)
+	n.rollback = &verb.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), NodesFault: guard.NodesFault(a, o)}
+	n.culprit = n.findCulprit()
+}
+
+func (n *node) rollBack() {
+	g := n.guardRecord
 	n.rollback.BootID = n.bootName()
 	n.kubeadm, n.active = "", g.From
 	if n.merged == "" && g.BootID != n.bootName() {
 		if n.refresh(); n.merged == "" {
-			n.tried.FormerFailure = "nothing was merged"
+			n.tried.FormerFailure = n.notMerged()
 		}
 		return
 	}
-	if g.Method != v1alpha1.MethodRestart || n.merged == g.From {
+	if g.Method != v1alpha1.MethodRestart || n.merged == g.From || n.odd {
 		n.rollback.Reboots++
 		n.shutdown(true, "its guard returns it to "+g.From)
 		return

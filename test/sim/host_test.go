@@ -129,7 +129,7 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 			n.kubeadm = "" // its files are those of the former version
 		}
 	case verb.Restart:
-		if n.broken[a.Version] == imageNoMerge {
+		if n.broken[a.Version] == imageNoMerge || n.odd {
 			fail(v1alpha1.ReasonRestartFailed, "the image cannot be merged")
 			return
 		}

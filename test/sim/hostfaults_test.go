@@ -21,20 +21,42 @@ func (w *world) injectHost(n *node, f fault) {
 		w.until(f, func() { n.joinedLater, n.kubeadms = false, 0 })
 	case "odd extension":
 		n.odd = true
-		w.until(f, func() { n.odd = false })
+		w.until(f, n.removeExtension)
+	case "containerd fails":
+		n.noRuntime = true
+		n.kubeletDies()
+		w.until(f, func() {
+			n.noRuntime = false
+			n.restartKubelet()
+		})
 	case "os update":
 		n.ask(&n.updateEngine)
 	}
 }
 
-// oddRehearsals are what rehearsals find while the node has the odd extension. Its boots are as usual: nodes that die are
-// other faults'.
+// oddRehearsals are what rehearsals find while the node has the odd extension.
 func (n *node) oddRehearsals() (all []v1alpha1.Rehearsal) {
 	problem := v1alpha1.Problem{Reason: v1alpha1.NothingMerges, Message: "an odd extension"}
 	for version := range n.installed {
 		all = append(all, v1alpha1.Rehearsal{Version: version, Problems: []v1alpha1.RehearsalProblem{{Problem: problem, Cause: v1alpha1.CauseNode}}})
 	}
 	return all
+}
+
+// removeExtension removes the odd extension, as a person does, and merges what the boot could not.
+func (n *node) removeExtension() {
+	n.odd = false
+	if n.oddBoot && n.on && !n.shutting {
+		n.merge()
+	}
+}
+
+// notMerged is what systemd-sysext says where it merges nothing.
+func (n *node) notMerged() string {
+	if n.odd {
+		return "Failed to read metadata for image odd: No medium found"
+	}
+	return "nothing was merged"
 }
 
 // checkRehearsed checks that a node whose agent knows that no boot would bring it back does not begin.
@@ -68,7 +90,8 @@ func (n *node) vanish(which int) {
 
 // restoreImages puts back, as a person does, the image that the next boot needs.
 func (w *world) restoreImages(n *node) {
-	n.joinedLater, n.odd = false, false
+	n.joinedLater, n.noRuntime = false, false
+	n.removeExtension()
 	w.setClock(n)
 	if n.removed || n.packages || n.installed[n.active] != "" {
 		return

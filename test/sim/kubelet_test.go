@@ -106,7 +106,7 @@ func (n *node) kubeletDies() {
 	n.w.watchLost(n)
 }
 
-// restartKubelet starts the kubelet again if it died.
+// restartKubelet starts the kubelet again if it died, or could not start.
 func (n *node) restartKubelet() {
 	if n.on && !n.shutting && n.kubelet == "" && !n.diedAt.IsZero() {
 		n.startKubelet()

@@ -63,6 +63,7 @@ type node struct {
 	armed       bool
 	rollback    *verb.Rollback
 	tried       guard.Tried
+	culprit     string // whose fault it is that its guard returned it, or could not
 	requests    map[verb.Verb]*verb.Request
 	results     map[verb.Verb]*verb.Result
 
@@ -73,6 +74,7 @@ type node struct {
 	merged       string
 	kubelet      string // the version that runs; empty: none
 	kubeletSince time.Time
+	firstStart   time.Time // systemd first started a kubelet in this boot; zero: it has not
 	diedAt       time.Time // its kubelet died
 	healedAt     time.Time // its last partition ended
 	renewedAt    time.Time // its kubelet last renewed its Lease
@@ -106,8 +108,10 @@ type node struct {
 	kubeadms    int       // how often kubeadm has completed since a fault explained another run
 	vanishedAt  time.Time // an image was deleted
 	factsAt     time.Time // the agent learned the facts last
-	odd         bool      // it has an extension with which no boot would bring it back
+	odd         bool      // it has an extension with which no boot merges anything
+	oddBoot     bool      // its boot has merged nothing because of that
 	oddSeen     bool      // the agent's last facts say so
+	noRuntime   bool      // its containerd has failed, without which no kubelet starts
 }
 
 // bootID returns the kernel's, and bootName that of this boot or soft reboot.
@@ -139,13 +143,16 @@ func (n *node) booted() {
 // merge merges the active image, and starts guard and kubelet.
 func (n *node) merge() {
 	n.merged = n.mergeable()
+	if n.oddBoot = n.odd && n.merged == ""; n.oddBoot {
+		n.w.explainNode(n)
+	}
 	n.startGuard()
 	n.startKubelet()
 }
 
 // mergeable returns the active version, if its image can be merged.
 func (n *node) mergeable() string {
-	if _, there := n.installed[n.active]; n.broken[n.active] == imageNoMerge || !there && !n.packages {
+	if _, there := n.installed[n.active]; n.broken[n.active] == imageNoMerge || (!there || n.odd) && !n.packages {
 		return ""
 	}
 	return n.active
@@ -155,7 +162,7 @@ func (n *node) mergeable() string {
 func (n *node) cut() {
 	n.renew()
 	n.downSince, n.changedAt = n.w.now(), n.w.now()
-	n.on, n.podsUp, n.kubelet, n.ready, n.merged, n.guards = false, false, "", false, "", false
+	n.on, n.podsUp, n.kubelet, n.ready, n.merged, n.guards, n.oddBoot, n.firstStart = false, false, "", false, "", false, false, time.Time{}
 	for v, until := range n.units {
 		delete(n.units, v)
 		n.interrupted(v, until)
@@ -202,7 +209,15 @@ func (n *node) startKubelet() {
 		n.w.watchLost(n)
 		return
 	}
+	if n.firstStart.IsZero() {
+		n.firstStart = n.w.now()
+	}
 	if n.broken[n.merged] == imageCrashes {
+		n.w.watchLost(n)
+		return
+	}
+	if n.noRuntime {
+		n.diedAt = n.w.now()
 		n.w.watchLost(n)
 		return
 	}

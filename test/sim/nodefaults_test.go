@@ -37,7 +37,7 @@ func (w *world) injectNode(n *node, f fault) {
 				w.foreign[n.uid] = true
 			}
 		})
-	case "clock", "image vanishes", "kubeadm record lost", "joined later", "odd extension", "os update":
+	case "clock", "image vanishes", "kubeadm record lost", "joined later", "odd extension", "containerd fails", "os update":
 		w.injectHost(n, f)
 	case "abandon":
 		w.edit(key{Resource: "nodeupgrades", Name: n.name}, func(t tree) { t["abandoned"] = tree{"comment": "it hangs"} })

@@ -129,6 +129,7 @@ func (w *world) wrote(by string, k key, before, after *stored) {
 		w.checkUpgrade(by, before, after)
 	case "upgradepolicies":
 		w.notePolicy(by, before, after)
+		w.checkBlamed(by, before, after)
 	case "jobs":
 		w.wroteJob(k, before, after)
 	case "pods":

@@ -99,6 +99,7 @@ func newScript(seed uint64) script {
 	anyClockSteps(&s)
 	anyDeadKubelet(&s)
 	s.Faults = append(s.Faults, slices.Concat(anyLies(s), anyTexts(s), anyDeletions(s), anySecondRequests(s), anyUnseenCordon(s), anyLostOrder(s), anyUnseenHold(s), anyForgottenAbandonment(s), anyTouches(s))...)
+	anyOwnFault(&s)
 	tolerated := anyTolerated(&s)
 	anyLostMajority(&s)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })

@@ -59,6 +59,7 @@ func newWorld(s script, verbose bool) *world {
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, lastStep: map[string]v1alpha1.Step{}, since: map[string]time.Time{}, explained: map[string]bool{},
 		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
 		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{}, liars: map[string]*liar{}, lied: map[string]bool{}, began: map[string]bool{}, takenBack: map[string]time.Time{},
+		suspects: map[string][]string{},
 	}
 	w.api.onWrite = w.wrote
 	for _, name := range s.nodes() {
@@ -121,7 +122,7 @@ func (w *world) join(name string, runs bool) {
 		n.power()
 		return
 	}
-	n.kubeletSince = w.now()
+	n.firstStart = w.now()
 	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready, n.verified = true, 1, n.active, true, n.active, true, n.active
 	n.kubeletSince = w.now()
 	n.osReboot = w.script.Reboot

@@ -27,6 +27,31 @@ func TestStories(t *testing.T) {
 			func(s *script) { s.Broken = map[string]string{"cp1": imageNotReady} },
 			"cp1 is in step RolledBack",
 		},
+		"an image whose kubelet never gets Ready is held against its version": {
+			func(s *script) { s.Broken = map[string]string{"cp1": imageNotReady} },
+			"coordinator holds against v1.34.4: node cp1 failed (RolledBack)",
+		},
+		"a node whose containerd fails in its boot is at fault itself": {
+			func(s *script) {
+				s.Faults = []fault{{Step: v1alpha1.StepRebooting, Kind: "containerd fails", For: 5 * time.Minute}}
+			},
+			"cp1 is in step RolledBack (NodeAtFault",
+		},
+		"a node that gets an odd extension after its rehearsal is at fault itself": {
+			func(s *script) {
+				s.Faults = []fault{{Step: v1alpha1.StepRebooting, Kind: "odd extension", For: 10 * time.Minute}}
+			},
+			"cp1 is in step Failed (NodeAtFault",
+		},
+		"a node whose containerd a person has mended is upgraded by a retry": {
+			func(s *script) {
+				s.Faults = []fault{
+					{Step: v1alpha1.StepRebooting, Kind: "containerd fails", For: 5 * time.Minute},
+					{Step: v1alpha1.StepRolledBack, Kind: "retry", Number: 40},
+				}
+			},
+			"all 3 nodes run v1.34.4",
+		},
 		// The API server is silent from before the guard's limit until after it: the
 		// guard stays armed until it answers.
 		"the API server is silent at the guard's limit": {

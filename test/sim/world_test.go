@@ -63,6 +63,7 @@ type world struct {
 	coordinatorsClock       time.Duration        // by how much it was set
 	jobsSay                 string               // why they fail
 	takenBack               map[string]time.Time // versions, as coordinators have said
+	suspects                map[string][]string  // nodes that failed for what may be the version's fault, by the upgrade's UID
 	begins                  int
 	repaired                bool
 

@@ -43,7 +43,7 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "leases"}:               3.2,
 		{"agent", "nodes"}:                1.2,
 		{"agent", "daemonsets"}:           1.2,
-		{"agent", "configmaps"}:           0.1,
+		{"agent", "configmaps"}:           1.1, // to which version kubeadm upgrade node would go
 	})
 }
 

@@ -74,6 +74,7 @@ const (
 	ReasonPullFailed            Reason = "PullFailed"
 	ReasonSnapshotFailed        Reason = "SnapshotFailed"
 	ReasonKubeadmFailed         Reason = "KubeadmFailed"
+	ReasonKubeadmConfigDiffers  Reason = "KubeadmConfigDiffers"
 	ReasonUnhealthy             Reason = "Unhealthy"
 	ReasonDraining              Reason = "Draining"
 	ReasonDrainBlocked          Reason = "DrainBlocked"
@@ -204,6 +205,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonPullingImages, Giver: GivenByAgent, Meaning: "the control plane's container images are being pulled", Routine: true},
 	{Reason: ReasonPullFailed, Giver: GivenByAgent, Meaning: "a container image of the control plane could not be pulled", StopsStaging: true},
 	{Reason: ReasonSnapshotFailed, Giver: GivenByAgent, Meaning: "etcd's snapshot could not be taken or verified", RetriedWithoutLimit: true},
+	{Reason: ReasonKubeadmConfigDiffers, Giver: GivenByAgent, Meaning: "the ConfigMap kubeadm-config says another version than the upgrade, and kubeadm upgrade node would bring the node to that", Ends: "when the ConfigMap says the version of the upgrade: a GitOps tool may have put the former one back", NeedsPerson: true},
 	{Reason: ReasonKubeadmFailed, Giver: GivenByAgent, Meaning: "kubeadm could not be run, or ended with an error"},
 	{Reason: ReasonUnhealthy, Giver: GivenByAgent, Meaning: "static pods, etcd or the node are not healthy after kubeadm or the restart"},
 	{Reason: ReasonDraining, Giver: GivenByAgent, Meaning: "pods are being evicted"},

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,6 +197,33 @@ func TestEtcdIsReadLive(t *testing.T) {
 	}
 	c.host.SetEtcd(members(c.node, ""))
 	c.await("it begins", func(s agentStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepKubeadm) })
+}
+
+// TestKubeadmConfigOfAnotherVersion checks that kubeadm does not run where it would bring the node to another version than
+// its order, that the node says who wrote that, and that it goes on once the ConfigMap is right.
+func TestKubeadmConfigOfAnotherVersion(t *testing.T) {
+	c := newControlPlane(t, "agent-old-config")
+	c.host.SetEtcd(members(c.node, ""))
+	write := func(ctx context.Context, manager, version string) {
+		patch := fmt.Appendf(nil, `{"data":{"ClusterConfiguration":"kind: ClusterConfiguration\nkubernetesVersion: %s\n"}}`, version)
+		_, err := c.admin.CoreV1().ConfigMaps("kube-system").Patch(ctx, "kubeadm-config", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		c.must(err)
+	}
+	write(t.Context(), "kustomize-controller", "v1.34.3")
+	t.Cleanup(func() { write(context.Background(), "test", "v1.34.4") })
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("kubeadm would bring another version", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonKubeadmConfigDiffers })
+	for _, want := range []string{"kubernetesVersion: v1.34.3", "written by kustomize-controller", "let it say v1.34.4"} {
+		if !strings.Contains(status.Message, want) {
+			t.Errorf("%q does not say %q", status.Message, want)
+		}
+	}
+	if status.Step != v1alpha1.StepKubeadm || slices.Contains(c.host.Verbs(), "kubeadm") {
+		t.Errorf("it is in step %s, and ran %v", status.Step, c.host.Verbs())
+	}
+	write(t.Context(), "kubeadm", "v1.34.4")
+	c.await("it goes on", func(agentStatus) bool { return slices.Contains(c.host.Verbs(), "kubeadm") })
 }
 
 // TestKubeadmConfigCannotBeRead checks that the status reports why the images cannot be

@@ -1,14 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
@@ -100,5 +99,8 @@ func withoutFields[T any](report T, fields []string) (T, error) {
 func decides(status, without v1alpha1.NodeUpgradeStatus) bool {
 	before, after := stateOf(status), stateOf(without)
 	after.MethodMessage, after.KubeadmLog, after.KubeletLog, after.Rehearsal = before.MethodMessage, before.KubeadmLog, before.KubeletLog, before.Rehearsal
-	return before.Reason != after.Reason || before.Message != after.Message || !equality.Semantic.DeepEqual(statusOf(before), statusOf(after))
+	// As the API server stores them: times have microseconds there.
+	stored, err := json.Marshal(statusOf(before))
+	others, err2 := json.Marshal(statusOf(after))
+	return err != nil || err2 != nil || before.Reason != after.Reason || before.Message != after.Message || !bytes.Equal(stored, others)
 }

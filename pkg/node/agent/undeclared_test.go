@@ -69,6 +69,7 @@ func TestUndeclaredFieldsAreLeftOut(t *testing.T) {
 	status := v1alpha1.NodeUpgradeStatus{
 		Step: v1alpha1.StepRebooting, Versions: v1alpha1.NodeVersions{From: "v1.34.3"}, MethodMessage: "why",
 		Reboot:    v1alpha1.NodeReboot{FromBootID: "b", Message: "why"},
+		Steps:     []v1alpha1.StepTime{{Step: v1alpha1.StepRebooting, StartTime: metav1.NewMicroTime(time.Date(2026, 11, 30, 1, 0, 0, 123456789, time.Local))}},
 		Rehearsal: &v1alpha1.RehearsalOutcome{Result: v1alpha1.RehearsalPassed},
 	}
 	for name, test := range map[string]struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -67,6 +68,9 @@ func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string,
 			return err
 		}
 	}
+	if err := h.checkKubeadmTarget(ctx, entry, in); err != nil {
+		return err
+	}
 	request, err := entry.Request(key, in)
 	if err != nil {
 		return err
@@ -74,15 +78,26 @@ func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string,
 	return h.Host.Start(ctx, request, entry.Options(in))
 }
 
-// clusterConfiguration returns kubeadm's ClusterConfiguration, from the ConfigMap
-// kubeadm-config. Every kubelet may read it: kubeadm's Role kubeadm:nodes-kubeadm-config
-// allows it to the group system:nodes (kubeadm 1.34, phases/uploadconfig).
+// clusterConfigurationKey is where the ConfigMap kubeadm-config has kubeadm's ClusterConfiguration.
+const clusterConfigurationKey = "ClusterConfiguration"
+
+// clusterConfiguration returns kubeadm's ClusterConfiguration.
 func (c *Config) clusterConfiguration(ctx context.Context) (string, error) {
+	config, err := c.kubeadmConfig(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading which container images the cluster uses: %w", err)
+	}
+	return config.Data[clusterConfigurationKey], nil
+}
+
+// kubeadmConfig returns the ConfigMap kubeadm-config. Every kubelet may read it: kubeadm's Role kubeadm:nodes-kubeadm-config
+// allows it to the group system:nodes (kubeadm 1.34, phases/uploadconfig).
+func (c *Config) kubeadmConfig(ctx context.Context) (*corev1.ConfigMap, error) {
 	config, err := c.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("reading which container images the cluster uses, in the ConfigMap kube-system/kubeadm-config, as this node's kubelet: %w", err)
+		return nil, fmt.Errorf("the ConfigMap kube-system/kubeadm-config, as this node's kubelet: %w", err)
 	}
-	return config.Data["ClusterConfiguration"], nil
+	return config, nil
 }
 
 // checkPolicy returns the UpgradePolicy, read live, so that a key that was removed from it is no

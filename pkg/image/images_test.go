@@ -44,12 +44,18 @@ func TestParseIndex(t *testing.T) {
 		err  string
 	}{
 		"both modes":              {a + "  kubernetes-1.raw\n" + b + " *kubernetes-2.raw\n", map[string]string{"kubernetes-1.raw": a, "kubernetes-2.raw": b}, ""},
-		"windows, capitals":       {strings.ToUpper(a) + "  kubernetes-1.raw\r\n\r\n" + a + "  kubernetes-1.raw", map[string]string{"kubernetes-1.raw": a}, ""},
+		"capitals, twice":         {strings.ToUpper(a) + "  kubernetes-1.raw\n" + a + "  kubernetes-1.raw\n", map[string]string{"kubernetes-1.raw": a}, ""},
+		"Windows' line ends":      {a + "  kubernetes-1.raw\r\n", nil, `line 1 of http://x/SHA256SUMS has a control character (such as that of Windows' line ends), and systemd-sysupdate refuses the whole index for that: "` + a + `  kubernetes-1.raw\r"`},
+		"a folder":                {a + "  kubernetes-1.raw\n" + b + "  ./kubernetes-2.raw\n", nil, "without ./ and folders, writes it right), and systemd-sysupdate refuses the whole index for that: \"" + b + `  ./kubernetes-2.raw"`},
+		"no last line's end":      {a + "  kubernetes-1.raw", nil, `has no end: the file may be cut off, and systemd-sysupdate refuses the whole index for that: "` + a + `  kubernetes-1.raw"`},
+		"an empty line":           {a + "  kubernetes-1.raw\n\n", nil, `line 2 of http://x/SHA256SUMS is not a sha256 and a file's name, and systemd-sysupdate refuses the whole index for that: ""`},
+		"a comment":               {"# images\n" + a + "  kubernetes-1.raw\n", nil, `systemd-sysupdate refuses the whole index for that: "# images"`},
+		"a name with a space":     {a + "  read me.txt\n", map[string]string{}, ""},
 		"others' files":           {a + "  wasmtime.raw\n" + b + "  wasmtime.raw\n" + b + "  kubernetes-v1.34.conf\n", map[string]string{}, ""},
 		"empty":                   {"", map[string]string{}, ""},
-		"cut off in a hash":       {a + "  kubernetes-1.raw\n\nabcd", nil, `line 3 of http://x/SHA256SUMS is not a sha256 and a file's name: "abcd"`},
+		"cut off in a hash":       {a + "  kubernetes-1.raw\nabcd", nil, `systemd-sysupdate refuses the whole index for that: "abcd"`},
 		"two hashes for one file": {a + "  kubernetes-1.raw\n" + b + "  kubernetes-1.raw\n", nil, "http://x/SHA256SUMS lists kubernetes-1.raw with two hashes"},
-		"a long line":             {strings.Repeat("x", 1000), nil, `: "` + strings.Repeat("x", 80) + `"`},
+		"a long line":             {strings.Repeat("x", 1000), nil, `: "` + strings.Repeat("x", 120) + `"`},
 	} {
 		got, err := image.ParseIndex("http://x/SHA256SUMS", row.text)
 		if diff := cmp.Diff(row.want, got); diff != "" {

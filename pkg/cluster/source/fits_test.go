@@ -21,7 +21,9 @@ func TestOffersFit(t *testing.T) {
 	var index strings.Builder
 	for n := range 300 {
 		for _, architecture := range []string{"x86-64", "arm64", strings.Repeat("x", 200)} {
-			index.WriteString(hash + "  kubernetes-v1.34.4+" + strings.Repeat("b", n) + "-" + architecture + ".raw\n")
+			if name := "kubernetes-v1.34.4+" + strings.Repeat("b", n) + "-" + architecture + ".raw"; len(name) <= 255 {
+				index.WriteString(hash + "  " + name + "\n")
+			}
 		}
 	}
 	found := source.Parse(address, index.String())

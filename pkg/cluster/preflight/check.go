@@ -79,6 +79,7 @@ type checker struct {
 	all         []*node
 	static      []staticPod
 	evicted     []evictedPod
+	left        []evictedPod // by drains, as they tolerate a cordoned node
 	found       []v1alpha1.Finding
 }
 

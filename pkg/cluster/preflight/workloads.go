@@ -43,6 +43,11 @@ var workloadChecks = []Entry{
 		"Run it in a Deployment, StatefulSet or Job; or delete it before the upgrade.",
 	},
 	{
+		"not-drained", warns,
+		"pods tolerate a cordoned node, so a drain leaves them there and asks no PodDisruptionBudget: the reboot ends them",
+		"Remove the toleration (one without a key tolerates everything) from the pod's template, unless they are to stay until the reboot.",
+	},
+	{
 		"empty-dir", either,
 		"pods keep data in emptyDir volumes, which a drain deletes; with strategy.drain.emptyDirPods: Block their node waits",
 		"Move data that has to stay to a PersistentVolumeClaim. Caches and scratch space need nothing.",
@@ -89,6 +94,7 @@ func (r remarks) note(id, workload string) {
 // sentences complete "3 workloads have …", by check.
 var sentences = map[string]string{
 	"bare-pod":           "no controller to start a new one elsewhere: %s.",
+	"not-drained":        "pods that tolerate a cordoned node and are not drained: %s.",
 	"empty-dir":          "emptyDir volumes, whose data a drain deletes: %s.",
 	"no-liveness-probe":  "no liveness probe: %s.",
 	"no-readiness-probe": "no readiness probe: %s.",
@@ -116,6 +122,11 @@ func (c *checker) warnOfWorkloads(found remarks) {
 // checkPods checks each pod that has to be evicted.
 func (c *checker) checkPods() {
 	found := remarks{}
+	for _, pod := range c.left {
+		if !systemNamespaces[pod.Namespace] {
+			found.note("not-drained", cmp.Or(pod.Owner, "Pod/"+pod.Namespace+"/"+pod.Name))
+		}
+	}
 	for _, pod := range c.evicted {
 		if pod.Owner == "" {
 			found.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Node)
@@ -232,8 +243,8 @@ type evictedPod struct {
 	from *node
 }
 
-// findEvicted selects the pods that drains will evict. Pods that a rule skips, or waits
-// for until they end, are not among them.
+// findEvicted selects the pods that drains will evict, and those that they leave as they tolerate a cordoned node. Pods
+// that a rule skips, or waits for until they end, are not among them.
 func (c *checker) findEvicted() {
 	drained := make(map[string]*node, len(c.nodes))
 	for _, n := range c.nodes {
@@ -244,10 +255,12 @@ func (c *checker) findEvicted() {
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
 		n := drained[pod.Node]
-		if n == nil || pod.Mirror || pod.Ended || pod.ToleratesUnschedulable || pod.Kind == "DaemonSet" {
+		if n == nil || pod.Mirror || pod.Ended || pod.Kind == "DaemonSet" || n.drain.rules.Behavior(pod.Namespace, pod.Labels) != v1alpha1.DrainPod {
 			continue
 		}
-		if n.drain.rules.Behavior(pod.Namespace, pod.Labels) == v1alpha1.DrainPod {
+		if pod.ToleratesUnschedulable {
+			c.left = append(c.left, evictedPod{pod, n})
+		} else {
 			c.evicted = append(c.evicted, evictedPod{pod, n})
 		}
 	}

@@ -14,6 +14,11 @@ import (
 )
 
 // web is a Deployment of two replicas on two workers, its first pod changed.
+// tolerant has the pod tolerate everything.
+func tolerant(p *corev1.Pod) {
+	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+}
+
 func web(change func(*corev1.Pod)) func(*preflight.Facts) {
 	return func(f *preflight.Facts) {
 		deployment(f, "web", "worker-1", "worker-2")
@@ -199,9 +204,12 @@ func workloadScenes() []scene {
 		{check: "bare-pod", name: "a static pod", alter: web(all(bare, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"kubernetes.io/config.mirror": "x"}
 		}))},
-		{check: "bare-pod", name: "stays where it is", alter: web(all(bare, func(p *corev1.Pod) {
+		{check: "not-drained", name: "tolerates a cordoned node", alter: web(all(bare, func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists}}
-		}))},
+		})), want: []string{"Warn not-drained"}},
+		{check: "not-drained", name: "of a Deployment, tolerates everything", alter: web(tolerant), want: []string{"Warn not-drained"}},
+		{check: "not-drained", name: "of a DaemonSet", alter: web(all(tolerant, ownedBy("DaemonSet", "log")))},
+		{check: "not-drained", name: "of Kubernetes itself", alter: web(all(tolerant, in("kube-system")))},
 		{check: "bare-pod", name: "of Kubernetes itself", alter: web(all(bare, careless, emptyDir, in("kube-system"))), want: []string{"Warn bare-pod"}},
 		{check: "empty-dir", name: "data", alter: web(emptyDir), want: []string{"Warn empty-dir"}},
 		{check: "empty-dir", name: "of a DaemonSet", alter: web(all(emptyDir, careless, ownedBy("DaemonSet", "log")))},

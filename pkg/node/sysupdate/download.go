@@ -191,7 +191,7 @@ var fileKinds = []struct {
 	{1024, "\xe2\xe1\xf5\xe0", "erofs", ""},
 	{1080, "\x53\xef", "ext4", ""},
 	{0x10040, "_BHRfS_M", "btrfs", ""},
-	{512, "EFI PART", "", "a disk with partitions, and not a file system"},
+	{512, "EFI PART", "", "a disk with partitions, such as one with verity, and not a file system"},
 	{0, "\x1f\x8b", "", "compressed with gzip"},
 	{0, "\x28\xb5\x2f\xfd", "", "compressed with zstd"},
 	{0, "\xfd7zXZ", "", "compressed with xz"},

@@ -204,6 +204,11 @@ var trapChecks = []Entry{
 		"Remove the field " + nodeConfigAdvice + ". In the cluster's: " + clusterConfigAdvice + ".",
 	},
 	{
+		"component-flag", blocks,
+		"a static pod of the control plane has a flag that the version does not know: it would not start",
+		extraArgsAdvice,
+	},
+	{
 		"feature-gate", blocks,
 		"a kubelet or a static pod of the control plane has a feature gate that the version does not know: it would not start",
 		"Remove the gate from where it is set: the kubelet's configuration or flags, or the component's extraArgs in ClusterConfiguration.",
@@ -265,6 +270,7 @@ func (c *checker) checkTraps() {
 	c.checkContainerd(oldRuntime)
 	c.checkKubeletConfigMap()
 	c.checkStaticGates()
+	c.checkStaticFlags()
 	c.checkAPIs()
 }
 

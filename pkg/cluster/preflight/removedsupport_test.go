@@ -49,6 +49,15 @@ func trapScenes() []scene {
 	gate := func(container func(*corev1.Container)) func(*preflight.Facts) {
 		return func(f *preflight.Facts) { container(&systemPod(f, "kube-scheduler-cp-1").Spec.Containers[0]) }
 	}
+	withArgs := func(pod string) func(...string) func(*preflight.Facts) {
+		return func(args ...string) func(*preflight.Facts) {
+			return func(f *preflight.Facts) {
+				c := &systemPod(f, pod).Spec.Containers[0]
+				c.Command = append(c.Command, args...)
+			}
+		}
+	}
+	apiServer, etcdFlag := withArgs("kube-apiserver-cp-1"), withArgs("etcd-cp-1")
 	called := func(remove string) func(*preflight.Facts) {
 		return func(f *preflight.Facts) {
 			for _, server := range []string{"cp-2", "cp-1"} {
@@ -141,6 +150,11 @@ func trapScenes() []scene {
 			c.Command = append(c.Command, "--feature-gates=Kept=true,ComponentSLIs=false, PodIndexLabel=true")
 		}), want: []string{"Block feature-gate Pod/kube-system/kube-scheduler-cp-1"}},
 		{check: "feature-gate", name: "of a static pod, kept", alter: gate(func(c *corev1.Container) { c.Args = []string{"--feature-gates=Kept=true"} })},
+		{check: "component-flag", name: "of kube-apiserver, gone in 1.33", alter: to("v1.32.9", "v1.33.9", apiServer("--cloud-provider=external", "--cloud-config=/etc/kubernetes/cloud.conf")), want: []string{"Block component-flag Pod/kube-system/kube-apiserver-cp-1"}},
+		{check: "component-flag", name: "of kube-apiserver, still there", alter: to("v1.32.9", "v1.32.13", apiServer("--cloud-provider=external"))},
+		{check: "component-flag", name: "of kube-apiserver, another one", alter: to("v1.32.9", "v1.33.9", apiServer("--audit-log-path=--cloud-provider=x"))},
+		{check: "component-flag", name: "of etcd, gone in 1.37", alter: to("v1.36.3", "v1.37.2", etcdFlag("--experimental-compaction-batch-limit=9")), want: []string{"Block component-flag Pod/kube-system/etcd-cp-1"}},
+		{check: "component-flag", name: "of etcd, for 1.36", alter: to("v1.35.4", "v1.36.3", etcdFlag("--experimental-compaction-batch-limit=9"))},
 		{check: "containerd-1", name: "1.35", alter: containerd("1.7.21")},
 		{check: "containerd-1", name: "1.36", alter: to("v1.35.4", "v1.36.3", containerd("1.7.21")), want: []string{"Warn containerd-1"}},
 		{check: "containerd-1", name: "1.36 with containerd 2", alter: to("v1.35.4", "v1.36.3", containerd("2.0.0"))},

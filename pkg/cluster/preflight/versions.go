@@ -315,42 +315,6 @@ func gates(byMinor map[int][]string) map[string]int {
 	return minors
 }
 
-// checkStaticGates checks the feature gates of the control plane's static
-// pods: kubeadm writes the new pods from ClusterConfiguration, with the same gates.
-func (c *checker) checkStaticGates() {
-	for _, pod := range c.static {
-		if pod.versionError != nil || pod.component == etcdServer {
-			continue
-		}
-		var gates []string
-		for _, container := range pod.Spec.Containers {
-			for _, arg := range slices.Concat(container.Command, container.Args) {
-				if value, is := strings.CutPrefix(arg, "--feature-gates="); is {
-					gates = append(gates, gateNames(value)...)
-				}
-			}
-		}
-		if gates = c.goneGates(gates, pod.version); gates == nil {
-			continue
-		}
-		c.add(v1alpha1.Finding{
-			ID: "feature-gate", Object: pod.object(),
-			Message: fmt.Sprintf("The %s on %s sets %s, which %s does not know: it would not start.", pod.component, pod.node, gateList(gates), c.to.Line()),
-			Advice:  "Remove it from the component's extraArgs in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), from which kubeadm writes the new pod.",
-		})
-	}
-}
-
-// gateNames returns the names in A=true,B=false.
-func gateNames(flag string) []string {
-	var list []string
-	for _, gate := range strings.Split(flag, ",") {
-		name, _, _ := strings.Cut(strings.TrimSpace(gate), "=")
-		list = append(list, name)
-	}
-	return list
-}
-
 // checkAPIs names each API that is called and that the version no longer serves.
 func (c *checker) checkAPIs() {
 	callers := map[string][]string{}

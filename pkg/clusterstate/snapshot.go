@@ -69,6 +69,9 @@ type Programs struct {
 	// CoordinatorRenewed is when the leader renewed its Lease; zero: no coordinator has run
 	// yet. Nil: that may not be read.
 	CoordinatorRenewed *time.Time
+	// CoordinatorWaits is why a pod of the coordinator does not run, in the words of the scheduler or of its container's
+	// runtime; empty: all do, or that is not known.
+	CoordinatorWaits string
 	// Agents are the agents' pods. Nil: they may not be read.
 	Agents []AgentPod
 }

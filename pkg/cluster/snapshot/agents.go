@@ -20,6 +20,7 @@ const (
 	agentComponentLabel = "app.kubernetes.io/component"
 	agentComponent      = "node-agent"
 	agentPods           = agentComponentLabel + "=" + agentComponent
+	programPods         = agentComponentLabel + " in (" + agentComponent + ",coordinator)"
 )
 
 // Agents returns how many agents should run, and how many are Ready, from memory.
@@ -113,6 +114,17 @@ func whyNotRunning(pod *corev1.Pod) (waiting, last string) {
 		}
 	}
 	return waiting, last
+}
+
+// whyPending returns why a pod runs on no node, or why its container does not run; empty: it does.
+func whyPending(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return lastWords(cmp.Or(c.Message, c.Reason))
+		}
+	}
+	waiting, last := whyNotRunning(pod)
+	return cmp.Or(waiting, last)
 }
 
 // maxLastWords is how many bytes of a container's last message are kept.

@@ -73,3 +73,19 @@ func TestAgents(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyPending checks that the scheduler's words come before those of a container.
+func TestWhyPending(t *testing.T) {
+	var pod corev1.Pod
+	if got := whyPending(&pod); got != "" {
+		t.Errorf("a pod that runs: %q", got)
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	if got := whyPending(&pod); got != "ErrImagePull" {
+		t.Errorf("a pod without its image: %q", got)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available:\n3 node(s) had taints."}}
+	if got := whyPending(&pod); got != "0/3 nodes are available: 3 node(s) had taints." {
+		t.Errorf("a pod without a node: %q", got)
+	}
+}

@@ -73,12 +73,16 @@ func ReadPrograms(ctx context.Context, c Clients, at time.Time) (clusterstate.Pr
 		}
 	}
 	var pods []corev1.Pod
-	if unread, err = forbidden(list(ctx, &pods, "the agents' pods", c.Kube.CoreV1().Pods(v1alpha1.Namespace).List, agentPods)); err != nil || unread {
+	if unread, err = forbidden(list(ctx, &pods, "the programs' pods", c.Kube.CoreV1().Pods(v1alpha1.Namespace).List, programPods)); err != nil || unread {
 		return p, err
 	}
 	p.Agents = []clusterstate.AgentPod{}
 	for i := range pods {
-		p.Agents = append(p.Agents, agentPod(&pods[i]))
+		if pods[i].Labels[agentComponentLabel] == agentComponent {
+			p.Agents = append(p.Agents, agentPod(&pods[i]))
+		} else if why := whyPending(&pods[i]); why != "" {
+			p.CoordinatorWaits = why
+		}
 	}
 	return p, nil
 }

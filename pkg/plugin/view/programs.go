@@ -22,6 +22,10 @@ const (
 	showPods = "`kubectl -n " + v1alpha1.Namespace + " get pods -l %s -o wide` shows the pods"
 )
 
+// noFittingNode is what the scheduler says of Nodes without the label that a pod asks for
+// (kubernetes, pkg/scheduler/framework/plugins/nodeaffinity).
+const noFittingNode = "didn't match Pod's node affinity/selector"
+
 // problems returns why what status shows may be old.
 func problems(p clusterstate.Programs, nodes []Node) []Problem {
 	var problems []Problem
@@ -45,6 +49,12 @@ func problems(p clusterstate.Programs, nodes []Node) []Problem {
 // is not known.
 func CoordinatorProblem(p clusterstate.Programs) string {
 	pods := fmt.Sprintf(showPods, component+"coordinator")
+	if p.CoordinatorWaits != "" {
+		pods = "a pod waits (" + p.CoordinatorWaits + "); " + pods
+	}
+	if strings.Contains(p.CoordinatorWaits, noFittingNode) {
+		pods += "; they go to control planes: a Node that registered anew has lost that label, and `kubectl label node NAME node-role.kubernetes.io/control-plane=` gives it back"
+	}
 	switch renewed := p.CoordinatorRenewed; {
 	case renewed == nil || p.At.Sub(*renewed) < coordinatorSilent:
 		return ""

@@ -41,3 +41,28 @@ func TestAgentProblem(t *testing.T) {
 		})
 	}
 }
+
+func TestCoordinatorProblem(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	hourAgo, never := now.Add(-time.Hour), time.Time{}
+	const shows = "`kubectl -n kubectl-upgrade get pods -l app.kubernetes.io/component=coordinator -o wide` shows the pods"
+	for name, test := range map[string]struct {
+		renewed *time.Time
+		waits   string
+		want    string
+	}{
+		"it leads":           {&now, "", ""},
+		"another pod waits":  {&now, "CrashLoopBackOff", ""},
+		"that is not known":  {nil, "CrashLoopBackOff", ""},
+		"it has never run":   {&never, "", "no coordinator has run yet, so no node is released; " + shows},
+		"its image is wrong": {&never, "ErrImagePull", "no coordinator has run yet, so no node is released; a pod waits (ErrImagePull); " + shows},
+		"no Node has the label": {&hourAgo, "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+			"no coordinator has renewed its Lease since 2026-11-22 11:00 UTC: no node is released, and reasons and progress may be old. Nodes that have begun continue; " +
+				"a pod waits (0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.); " + shows +
+				"; they go to control planes: a Node that registered anew has lost that label, and `kubectl label node NAME node-role.kubernetes.io/control-plane=` gives it back"},
+	} {
+		if got := CoordinatorProblem(clusterstate.Programs{At: now, CoordinatorRenewed: test.renewed, CoordinatorWaits: test.waits}); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}

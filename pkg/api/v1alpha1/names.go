@@ -22,6 +22,12 @@ const (
 	// CordonAnnotation on a Node that our agent cordoned names the ClusterUpgrade. A
 	// cordon without it was set by another client, and stays.
 	CordonAnnotation = Group + "/cordoned-for"
+
+	// ScaleDownAnnotation on a Node says that our agent set AutoscalerAnnotation there, and is to remove it.
+	ScaleDownAnnotation = Group + "/scale-down-disabled"
+	// AutoscalerAnnotation on a Node, with the value true, keeps the cluster autoscaler from removing the machine:
+	// a drained node looks unused. Source: the cluster autoscaler's FAQ.
+	AutoscalerAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 	// GuardAnnotation on a Node is what its guard found while no agent runs there that could report
 	// it. The guard writes it as the node's kubelet; it counts for that node alone.
 	GuardAnnotation = Group + "/guard"

@@ -320,5 +320,8 @@ func marksOf(node *corev1.Node) string {
 	if slot := node.Annotations[v1alpha1.SlotAnnotation]; slot != "" {
 		seen += ", " + slot
 	}
+	if _, ours := node.Annotations[v1alpha1.ScaleDownAnnotation]; ours && node.Annotations[v1alpha1.AutoscalerAnnotation] != "true" || !ours && node.Annotations[v1alpha1.AutoscalerAnnotation] != "" {
+		seen += ", half annotated for the autoscaler"
+	}
 	return seen
 }

@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -29,7 +31,7 @@ type nodeSpecPatch struct {
 	Unschedulable *bool `json:"unschedulable"`
 }
 
-// cordon returns a patch that cordons the node and annotates it. If a person cordoned the
+// cordon returns a patch that cordons the node and annotates it, also for the cluster autoscaler. If a person cordoned the
 // node before, it only annotates the slot: the cordon stays theirs.
 func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 	var p nodePatch
@@ -39,6 +41,9 @@ func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 		yes := true
 		p.Spec = &nodeSpecPatch{Unschedulable: &yes}
 		p.Metadata.Annotations[v1alpha1.CordonAnnotation] = &upgrade
+	}
+	if _, set := node.Annotations[v1alpha1.AutoscalerAnnotation]; !set {
+		p.Metadata.Annotations[v1alpha1.AutoscalerAnnotation], p.Metadata.Annotations[v1alpha1.ScaleDownAnnotation] = ptr.To("true"), &upgrade
 	}
 	p.removeGuardReport(node)
 	return p
@@ -67,13 +72,19 @@ func disown(node *corev1.Node) nodePatch {
 	return p
 }
 
-// uncordon returns a patch that removes our cordon and both annotations.
+// uncordon returns a patch that removes our cordon and our annotations.
 func uncordon(node *corev1.Node) nodePatch {
 	var p nodePatch
 	p.Metadata.ResourceVersion = node.ResourceVersion
 	p.Metadata.Annotations = map[string]*string{v1alpha1.SlotAnnotation: nil, v1alpha1.CordonAnnotation: nil}
-	if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !cordonedByOthers(node) {
+	if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !setByOthers(node, cordonField) {
 		p.Spec = &nodeSpecPatch{}
+	}
+	if _, ours := node.Annotations[v1alpha1.ScaleDownAnnotation]; ours {
+		p.Metadata.Annotations[v1alpha1.ScaleDownAnnotation] = nil
+		if !setByOthers(node, autoscalerField) {
+			p.Metadata.Annotations[v1alpha1.AutoscalerAnnotation] = nil
+		}
 	}
 	p.removeGuardReport(node)
 	return p
@@ -82,30 +93,37 @@ func uncordon(node *corev1.Node) nodePatch {
 // ancientChanges is the manager in which the API server puts the oldest ones together.
 const ancientChanges = "ancient-changes"
 
-// cordonedByOthers reports whether only other clients have set the cordon, according to the
-// field managers: while this agent did not run, one may have removed ours, and set its own.
-func cordonedByOthers(node *corev1.Node) bool {
-	setters := cordonSetters(node)
-	return len(setters) > 0 && !slices.ContainsFunc(setters, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fieldManager || entry.Manager == ancientChanges
-	})
-}
+// The paths in managedFields of what this agent removes if it set it.
+var (
+	cordonField     = []string{"f:spec", "f:unschedulable"}
+	autoscalerField = []string{"f:metadata", "f:annotations", "f:" + v1alpha1.AutoscalerAnnotation}
+)
 
-// cordonSetters returns the managedFields of the clients that have set the cordon.
-func cordonSetters(node *corev1.Node) []metav1.ManagedFieldsEntry {
-	var setters []metav1.ManagedFieldsEntry
+// setByOthers reports whether only other clients have set a field, according to the field managers: while this agent did
+// not run, one may have removed ours, and set its own.
+func setByOthers(node *corev1.Node, field []string) (others bool) {
 	for _, entry := range node.ManagedFields {
-		var fields struct {
-			Spec map[string]json.RawMessage `json:"f:spec"`
-		}
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue
-		}
-		if _, set := fields.Spec["f:unschedulable"]; set {
-			setters = append(setters, entry)
+		switch {
+		case !sets(entry, field):
+		case entry.Manager == fieldManager || entry.Manager == ancientChanges:
+			return false
+		default:
+			others = true
 		}
 	}
-	return setters
+	return others
+}
+
+// sets reports whether a client has set a field, or one of several.
+func sets(entry metav1.ManagedFieldsEntry, fields ...[]string) bool {
+	var set map[string]any
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &set) != nil {
+		return false
+	}
+	return slices.ContainsFunc(fields, func(field []string) bool {
+		_, found, err := unstructured.NestedFieldNoCopy(set, field...)
+		return found && err == nil
+	})
 }
 
 // patch writes the Node as its kubelet, which may write no other Node.

@@ -73,7 +73,7 @@ func TestCordonByFieldManager(t *testing.T) {
 		t.Helper()
 		node, err := nodes.Get(t.Context(), name, metav1.GetOptions{})
 		c.must(err)
-		if got := cordonedByOthers(node); got != want {
+		if got := setByOthers(node, cordonField); got != want {
 			t.Errorf("%s: cordoned by others %t, want %t: %+v", what, got, want, node.ManagedFields)
 		}
 	}
@@ -83,4 +83,51 @@ func TestCordonByFieldManager(t *testing.T) {
 	c.kubectl("uncordon", name)
 	c.kubectl("cordon", name)
 	byOthers("kubectl uncordons, and cordons", true)
+}
+
+// TestAutoscalerIsKeptAway checks that a cordoned node has the cluster autoscaler's annotation, and afterwards only that of
+// a person.
+func TestAutoscalerIsKeptAway(t *testing.T) {
+	c := newCluster(t, "agent-autoscaler")
+	nodes := c.admin.CoreV1().Nodes()
+	write := func(name string, p nodePatch) {
+		t.Helper()
+		data, err := json.Marshal(p)
+		c.must(err)
+		_, err = nodes.Patch(t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+		c.must(err)
+	}
+	for name, test := range map[string]struct {
+		before map[string]string
+		during func(name string)
+		after  string
+	}{
+		"agent-autoscaler-none":   {nil, nil, ""},
+		"agent-autoscaler-person": {map[string]string{v1alpha1.AutoscalerAnnotation: "true"}, nil, "true"},
+		"agent-autoscaler-allows": {map[string]string{v1alpha1.AutoscalerAnnotation: "false"}, nil, "false"},
+		"agent-autoscaler-later": {nil, func(name string) {
+			c.kubectl("annotate", "node", name, v1alpha1.AutoscalerAnnotation+"-")
+			c.kubectl("annotate", "node", name, v1alpha1.AutoscalerAnnotation+"=true")
+		}, "true"},
+	} {
+		labels := map[string]string{corev1.LabelHostname: name} // the API server tracks no managers of an object without a field
+		_, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: test.before}}, metav1.CreateOptions{})
+		c.must(err)
+		get := func() *corev1.Node {
+			node, err := nodes.Get(t.Context(), name, metav1.GetOptions{})
+			c.must(err)
+			return node
+		}
+		write(name, cordon(get(), "patch", "slot-0"))
+		if node := get(); test.before == nil && (node.Annotations[v1alpha1.AutoscalerAnnotation] != "true" || node.Annotations[v1alpha1.ScaleDownAnnotation] != "patch") {
+			t.Errorf("%s: while it is cordoned: %v", name, node.Annotations)
+		}
+		if test.during != nil {
+			test.during(name)
+		}
+		write(name, uncordon(get()))
+		if node := get(); node.Annotations[v1alpha1.AutoscalerAnnotation] != test.after || len(node.Annotations) > 1 {
+			t.Errorf("%s: in the end: %v, want %q", name, node.Annotations, test.after)
+		}
+	}
 }

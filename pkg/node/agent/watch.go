@@ -12,7 +12,7 @@ import (
 )
 
 // trim removes what the agent never reads: the kubelet lists up to 50 images in its Node. Of managedFields
-// it reads who has set the Node's cordon.
+// it reads who has set the Node's cordon, and what keeps the cluster autoscaler away.
 func trim(object any) (any, error) {
 	o, ok := object.(metav1.Object)
 	if !ok {
@@ -21,7 +21,11 @@ func trim(object any) (any, error) {
 	var kept []metav1.ManagedFieldsEntry
 	if node, ok := object.(*corev1.Node); ok {
 		node.Status.Images = nil
-		kept = cordonSetters(node)
+		for _, entry := range node.ManagedFields {
+			if sets(entry, cordonField, autoscalerField) {
+				kept = append(kept, entry)
+			}
+		}
 	}
 	o.SetManagedFields(kept)
 	return object, nil

@@ -26,11 +26,11 @@ func TestTrimKeepsCordonSetters(t *testing.T) {
 	if _, err := trim(node); err != nil {
 		t.Fatal(err)
 	}
-	if len(node.ManagedFields) != 1 || node.ManagedFields[0].Manager != "kubectl-cordon" || !cordonedByOthers(node) {
+	if len(node.ManagedFields) != 1 || node.ManagedFields[0].Manager != "kubectl-cordon" || !setByOthers(node, cordonField) {
 		t.Errorf("kept %+v", node.ManagedFields)
 	}
 	node.ManagedFields = append(node.ManagedFields, fields(fieldManager, `{"f:spec":{"f:unschedulable":{}}}`))
-	if _, err := trim(node); err != nil || len(node.ManagedFields) != 2 || cordonedByOthers(node) {
+	if _, err := trim(node); err != nil || len(node.ManagedFields) != 2 || setByOthers(node, cordonField) {
 		t.Errorf("with our cordon: kept %+v, error %v", node.ManagedFields, err)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ManagedFields: node.ManagedFields}}

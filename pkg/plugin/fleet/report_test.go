@@ -88,6 +88,28 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestPushedOut checks when a version ended that status.ran has no room for any more, before one that failed: when its
+// successor was tried, by its record or else by what is left of it there, and not "now".
+func TestPushedOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		failed []v1alpha1.UpgradeRecord
+		want   string
+	}{
+		"with its record":    {[]v1alpha1.UpgradeRecord{record("f", "v1.34.1", "v1.34.2", 5, v1alpha1.OutcomeFailed)}, "v1.34.0 ?-1T13, v1.34.1 2T12-5T13, v1.34.2 tried 5T13-6T12, v1.34.1 6T12-10T12, v1.34.3 10T12-?"},
+		"without its record": {nil, "v1.34.0 ?-1T13, v1.34.1 2T12-9T12, v1.34.2 tried ?-9T12, v1.34.3 10T12-?"},
+	} {
+		s := base()
+		s.Records = append(test.failed, record("a", "v1.34.0", "v1.34.1", 1, v1alpha1.OutcomeSucceeded))
+		s.Policy.Status.Ran = []v1alpha1.RanVersion{
+			{Version: "v1.34.3", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.3", UID: "n"}, SinceTime: pointer(day(10))},
+			{Version: "v1.34.2", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.2", UID: "f"}, UntilTime: pointer(day(9))},
+		}
+		if got := words(NewReportRow(Cluster{}, s)); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
 func TestCovers(t *testing.T) {
 	freeze := func(change func(*v1alpha1.MaintenanceSchedule)) v1alpha1.MaintenanceSchedule {
 		f := timetable("f", "maintenanceExclusions: [{name: freeze, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z}]")

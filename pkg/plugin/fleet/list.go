@@ -89,6 +89,9 @@ func connect(rows []Row) {
 			f := &rows[i].Follows[j]
 			if other := byServer[Context{Server: f.server}.normal()]; f.server != "" && other != nil && other != &rows[i] {
 				f.Context, f.Reason, f.Why = other.Context, other.Reason, other.Message
+				if r := &rows[i]; other.State == StateFailed && r.State != StateSilent && !r.Repeated {
+					r.choose(solvedThere(r.causes))
+				}
 			}
 		}
 	}

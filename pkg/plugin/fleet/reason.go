@@ -90,19 +90,22 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 	if s.Policy != nil && s.Policy.Mode != v1alpha1.ModeManage {
 		add(rankDecided, true, v1alpha1.ReasonObserved, "mode Observe: nothing on any node is changed", nil)
 	}
+	if s.Upgrade == nil && r.Behind != nil {
+		for _, f := range r.Follows {
+			switch {
+			case f.hold.Stalls():
+				add(rankStalled, true, f.hold.Reason, f.Message, f.Until)
+			case f.hold.Holds():
+				add(rankWaits, false, f.hold.Reason, f.Message, f.Until)
+			}
+		}
+	}
 	if s.Upgrade == nil && s.Policy != nil && s.Policy.AutomaticHeld != nil {
 		add(rankWaits, false, s.Policy.AutomaticHeld.Reason, s.Policy.AutomaticHeld.Message, nil)
 	}
 	if s.Upgrade == nil && s.Policy != nil {
 		for _, t := range s.Policy.TakenBack {
 			add(rankWaits, false, ReasonTakenBack, strings.TrimSuffix(fmt.Sprintf("%s was taken back by %s: %s", t.Version, t.Upgrade, t.Comment), ": "), nil)
-		}
-	}
-	if s.Upgrade == nil && r.Behind != nil {
-		for _, f := range r.Follows {
-			if f.Message != "" {
-				add(rankWaits, false, v1alpha1.ReasonNotSoaked, f.Message, f.Until)
-			}
 		}
 	}
 	if len(s.Nodes) == 0 && len(s.Unmanaged) == 0 {
@@ -133,6 +136,18 @@ func upgradeReasons(s view.Status, r *Row, add func(int, bool, v1alpha1.Reason, 
 	for _, a := range s.Approvals {
 		add(rankApproval, true, v1alpha1.ReasonApprovalRequired, fmt.Sprintf("waits for an approval: `%s --context %s`", a.Command, r.Context), nil)
 	}
+}
+
+// solvedThere returns the causes of a cluster that follows one that failed, where a person has to solve that: what the
+// follower waits for there needs nobody here.
+func solvedThere(causes []cause) []cause {
+	causes = slices.Clone(causes)
+	for i := range causes {
+		if one := &causes[i]; one.reason == v1alpha1.ReasonNotSoaked {
+			one.rank, one.needsPerson = max(one.rank, rankWaits), false
+		}
+	}
+	return causes
 }
 
 // choose sets the reason that comes first.

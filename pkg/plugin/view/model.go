@@ -174,8 +174,8 @@ type Policy struct {
 	Source string `json:"source,omitempty"`
 	// Gates are those of the policy, while an upgrade is active.
 	Gates []plan.GateAnswer `json:"gates,omitempty"`
-	// AutomaticHeld is why the next automatic upgrade waits, where that is no problem: for
-	// minIntervalSeconds, or because Cluster API decides on versions.
+	// AutomaticHeld is why the next automatic upgrade waits, where that passes by itself: for minIntervalSeconds or
+	// a cluster that this one follows, or because Cluster API decides on versions.
 	AutomaticHeld *Problem `json:"automaticHeld,omitempty"`
 	// TakenBack are versions that Rollbacks have taken back, while nodes run an older patch of
 	// their minor.

@@ -137,7 +137,7 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 		}
 		problem := Problem{Reason: v1alpha1.Reason(c.Reason)}
 		problem.Message, _, _ = strings.Cut(c.Message, "\n") // a manifest that solves it may follow
-		if problem.Reason == v1alpha1.ReasonAutomaticInterval || problem.Reason == v1alpha1.ReasonNotRequested {
+		if one.kind == v1alpha1.ConditionAutomaticHeld && !problem.Reason.Info().NeedsPerson {
 			v.AutomaticHeld = &problem
 			continue
 		}

@@ -48,6 +48,7 @@ const (
 	rankDecided // people have decided that nothing happens
 	rankWaits
 	rankFrozen
+	rankAside // what a person has to solve, and holds nothing
 	rankRoutine
 )
 
@@ -62,7 +63,10 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 	if s.Policy != nil {
 		for _, p := range s.Policy.Problems {
 			rank := rankInvalid
-			if hasFailed(p.Reason) {
+			switch {
+			case p.HoldsNothing:
+				rank = rankAside
+			case hasFailed(p.Reason):
 				rank = rankFailed
 			}
 			add(rank, true, p.Reason, p.Message, nil)
@@ -150,13 +154,37 @@ func solvedThere(causes []cause) []cause {
 	return causes
 }
 
-// choose sets the reason that comes first.
+// choose sets the reason that comes first, with what needs a person besides and holds nothing.
 func (r *Row) choose(all []cause) {
 	if len(all) == 0 {
 		return
 	}
-	first := slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+	first := firstOf(all)
 	r.NeedsPerson, r.Reason, r.Message, r.Until = first.needsPerson, first.reason, first.message, first.until
+	for _, one := range all {
+		if one.rank != rankAside || first.rank == rankAside {
+			continue
+		}
+		r.NeedsPerson = true
+		r.Message += fmt.Sprintf("; also %s: %s", one.reason, one.message)
+	}
+}
+
+func firstOf(all []cause) cause {
+	return slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+}
+
+// held returns what holds the cluster up, or why that is not known. Empty: nothing does.
+func (r *Row) held() (reason v1alpha1.Reason, message string) {
+	if r.State == StateSilent || r.Repeated || len(r.causes) == 0 {
+		return r.Reason, r.Message
+	}
+	holding := slices.DeleteFunc(slices.Clone(r.causes), func(c cause) bool { return c.rank == rankAside })
+	if len(holding) == 0 {
+		return "", ""
+	}
+	first := firstOf(holding)
+	return first.reason, first.message
 }
 
 // IsSilence reports whether the reason is that the cluster was not reached.

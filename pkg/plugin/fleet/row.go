@@ -54,7 +54,7 @@ type Row struct {
 	Window *Opening `json:"window,omitempty"`
 	// Follows are the clusters whose versions it waits for.
 	Follows []Follow `json:"follows,omitempty"`
-	// NeedsPerson reports whether the reason does not pass by itself.
+	// NeedsPerson reports whether the reason does not pass by itself, or a person has something to solve besides.
 	NeedsPerson bool            `json:"needsPerson,omitempty"`
 	Reason      v1alpha1.Reason `json:"reason,omitempty"`
 	Message     string          `json:"message,omitempty"`

@@ -161,6 +161,38 @@ func TestNobodyCanShortenASoak(t *testing.T) {
 	}
 }
 
+// TestANoticeHoldsNothing checks that a notice which was not sent comes after what holds an upgrade, still needs a person,
+// and is not why a cluster waits that follows this one.
+func TestANoticeHoldsNothing(t *testing.T) {
+	const notice = "SecretForbidden: notice chat: may not be read"
+	notSent := func(s clusterstate.Snapshot) clusterstate.Snapshot {
+		s.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: "SecretForbidden", Message: "notice chat: may not be read"}}
+		return s
+	}
+	for name, test := range map[string]struct {
+		leader             clusterstate.Snapshot
+		want, followerSays string
+	}{
+		"a drain is blocked": {asked(base(), v1alpha1.ReasonDrainBlocked, false), "DrainBlocked: message of DrainBlocked; also " + notice, "DrainBlocked: message of DrainBlocked"},
+		"a check blocks":     {asked(base(), v1alpha1.ReasonPreflight, true), "Preflight: message of Preflight; also " + notice, "Preflight: message of Preflight"},
+		"a node is at work":  {asked(base(), v1alpha1.ReasonReleased, false), notice, "Released: message of Released"},
+		"nothing is wrong":   {base(), notice, ""},
+	} {
+		leader, follower := notSent(test.leader), following(v1alpha1.RanVersion{})
+		status := NewStatus([]Row{
+			NewRow(Answer{Cluster: Cluster{Context: "staging", to: Context{Server: "https://staging:6443"}.normal()}, Snapshot: &leader, At: now}, now),
+			NewRow(Answer{Cluster: Cluster{Context: "prod"}, Snapshot: &follower, At: now}, now),
+		})
+		r, f := status.Items[0], status.Items[1].Follows[0]
+		if got := string(r.Reason) + ": " + r.Message; got != test.want || !r.NeedsPerson {
+			t.Errorf("%s: got %s, needs a person: %t; want %s", name, got, r.NeedsPerson, test.want)
+		}
+		if got := strings.TrimSuffix(string(f.Reason)+": "+f.Why, ": "); got != test.followerSays {
+			t.Errorf("%s: the follower says %q, want %q", name, got, test.followerSays)
+		}
+	}
+}
+
 // TestRow checks the other columns.
 func TestRow(t *testing.T) {
 	s := asked(base(), v1alpha1.ReasonNotSoaked, false)

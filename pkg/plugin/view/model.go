@@ -188,6 +188,8 @@ type Policy struct {
 type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Message string          `json:"message"`
+	// HoldsNothing reports whether upgrades go on all the same.
+	HoldsNothing bool `json:"-"`
 }
 
 // Approval is one that is missing.

@@ -114,15 +114,16 @@ func requestedBy(user, createdBy string) string {
 
 // problemConditions are conditions of the policy, with the status that reports a problem.
 var problemConditions = []struct {
-	kind   string
-	status metav1.ConditionStatus
+	kind         string
+	status       metav1.ConditionStatus
+	holdsNothing bool
 }{
-	{v1alpha1.ConditionValid, metav1.ConditionFalse},
-	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse},
-	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
-	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
-	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue},
-	{v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue},
+	{v1alpha1.ConditionValid, metav1.ConditionFalse, false},
+	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse, false},
+	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue, false},
+	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, false},
+	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue, true},
+	{v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue, true},
 }
 
 func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
@@ -135,7 +136,7 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 		if c == nil || c.Status != one.status {
 			continue
 		}
-		problem := Problem{Reason: v1alpha1.Reason(c.Reason)}
+		problem := Problem{Reason: v1alpha1.Reason(c.Reason), HoldsNothing: one.holdsNothing}
 		problem.Message, _, _ = strings.Cut(c.Message, "\n") // a manifest that solves it may follow
 		if one.kind == v1alpha1.ConditionAutomaticHeld && !problem.Reason.Info().NeedsPerson {
 			v.AutomaticHeld = &problem

@@ -67,6 +67,7 @@ func (f *Watcher) Run(ctx context.Context, first clusterstate.Snapshot) error {
 			if list, err := f.Clients.Ours.NodeUpgrades.List(ctx, metav1.ListOptions{}); err == nil {
 				s.NodeUpgrades = list.Items
 			}
+			s.Records = slices.Concat(s.Records, f.recorded(ctx, s.Upgrade(f.Upgrade)))
 		}
 		if ended, err := f.show(s, unreachable, changed); ended || err != nil {
 			return err
@@ -94,6 +95,19 @@ func (f *Watcher) Run(ctx context.Context, first clusterstate.Snapshot) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// recorded returns the record of the upgrade, which has ended: agents forget an upgrade soon after, and its times with it.
+// A person who may not read it sees what is left. u may be nil.
+func (f *Watcher) recorded(ctx context.Context, u *v1alpha1.ClusterUpgrade) []v1alpha1.UpgradeRecord {
+	if u == nil {
+		return nil
+	}
+	list, err := f.Clients.Ours.UpgradeRecords.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(u.UID)})
+	if err != nil {
+		return nil
+	}
+	return list.Items
 }
 
 // watch begins to follow the cluster. changes receives when something has changed.

@@ -56,6 +56,8 @@ type Upgrade struct {
 	Rollback *Rollback `json:"-"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
+	// Suspended reports whether people have suspended it, which its reason may not say yet.
+	Suspended bool `json:"-"`
 }
 
 // Schedule is a MaintenanceSchedule, as the coordinator sees it now.

@@ -84,6 +84,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		EndTime:      clusterstate.Instant(u.Status.EndTime),
 		Outcome:      u.Status.Outcome,
 		Stalled:      u.Status.Stalled(),
+		Suspended:    u.Spec.Suspend,
 		RequestedBy:  requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 		Comment:      u.Spec.Comment,
 		People:       People{ApprovedBy: u.Spec.Approved.By},

@@ -31,7 +31,11 @@ type Watcher struct {
 	Picture func(view.Status) (picture string, instead bool, err error)
 
 	forecast view.Forecaster
+	followed *view.Upgrade
 }
+
+// Followed returns the upgrade as it was shown last. Nil: there was none.
+func (f *Watcher) Followed() *view.Upgrade { return f.followed }
 
 // Failure is why an upgrade that was followed did not succeed, or cannot go on by
 // itself.
@@ -139,6 +143,7 @@ func (f *Watcher) show(s clusterstate.Snapshot, unreachable, changed bool) (ende
 	}
 	if u := s.Upgrade(f.Upgrade); u != nil {
 		frame.Status.Upgrade = view.NewUpgrade(u)
+		f.followed = frame.Status.Upgrade
 		if !instead {
 			progress := view.NewProgress(s, u, f.forecast.Plan(s, f.Upgrade, changed, f.Now()))
 			progress.Problems = frame.Status.Problems

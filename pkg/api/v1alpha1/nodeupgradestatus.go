@@ -200,7 +200,7 @@ type StepTime struct {
 	// StartTime is when it began, with microseconds.
 	// +required
 	StartTime metav1.MicroTime `json:"startTime"`
-	// EndTime is when the next one began.
+	// EndTime is when the next one began; of RolledBack, when the node served again.
 	// +optional
 	EndTime *metav1.MicroTime `json:"endTime,omitempty"`
 }

@@ -143,11 +143,11 @@ func FollowHold(policy *v1alpha1.UpgradePolicy, g *v1alpha1.Gate, to string, ima
 	if status != nil && status.State == v1alpha1.GateOpen {
 		return soakHold(status, g, to, images, now)
 	}
-	message := "has not been asked yet"
+	hold := clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s has not been asked yet", g.Name)}
 	if status != nil {
-		message = "cannot be asked: " + status.Message
+		hold.Message, hold.Stays = fmt.Sprintf("gate %s cannot be asked: %s", g.Name, status.Message), hasLasted(&status.SinceTime.Time, now)
 	}
-	return clusterstate.Hold{Reason: v1alpha1.ReasonExternalGateUnknown, Message: fmt.Sprintf("gate %s %s", g.Name, message)}
+	return hold
 }
 
 // soakHold returns why a version with these images has not soaked in the cluster that the gate follows,

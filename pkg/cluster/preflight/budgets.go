@@ -37,6 +37,7 @@ func (c *checker) checkBudgets() {
 			budgets[b.Namespace] = append(budgets[b.Namespace], &budget{PodDisruptionBudget: b, selector: selector})
 		}
 	}
+	draining := c.drainsNow()
 	overlaps := map[string][]string{} // nodes, by the budgets that share pods on them
 	for _, pod := range c.evicted {
 		if pod.Pending {
@@ -48,7 +49,7 @@ func (c *checker) checkBudgets() {
 				continue
 			}
 			matching = append(matching, b.Name)
-			if b.protects(pod.Pod) {
+			if b.protects(pod.Pod) && !(draining && b.allowsWhenHealthy()) {
 				b.blocks = append(b.blocks, pod.Node)
 				b.notReady = b.notReady || !pod.Ready
 			}
@@ -74,6 +75,12 @@ func (b *budget) protects(pod *Pod) bool {
 	always := policy != nil && *policy == policyv1.AlwaysAllow
 	enough := b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 	return pod.Ready || !always && !enough
+}
+
+// allowsWhenHealthy reports whether the budget allows an eviction once all its pods are healthy again, as those are that
+// a drain has moved.
+func (b *budget) allowsWhenHealthy() bool {
+	return b.Status.CurrentHealthy < b.Status.ExpectedPods && b.Status.ExpectedPods > b.Status.DesiredHealthy
 }
 
 func (c *checker) warnOfBlocking(budgets map[string][]*budget) {

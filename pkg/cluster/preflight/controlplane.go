@@ -105,6 +105,9 @@ func (c *checker) checkControlPlane() {
 	c.checkOldServers()
 	ours := map[string]bool{}
 	for _, n := range c.controlPlanes() {
+		if n.isAway() {
+			continue
+		}
 		ours[n.name] = true
 		if !n.ready() {
 			c.onNode(n, v1alpha1.Finding{ID: "control-plane-node", Message: fmt.Sprintf("Control-plane node %s is not Ready.", n.name)})

@@ -2,6 +2,7 @@ package preflight_test
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -34,6 +35,16 @@ func controlPlaneScenes() []scene {
 			unready(f, "cp-2")
 			lacksImage(f, "cp-1")
 			reboots(f, "cp-1")
+		}, want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "the upgrade itself reboots it", alter: func(f *preflight.Facts) { away(f, v1alpha1.StepRebooting) }},
+		{check: "control-plane-node", name: "the upgrade itself restarts its pods", alter: func(f *preflight.Facts) { away(f, v1alpha1.StepChecking) }},
+		{check: "control-plane-node", name: "it failed in the upgrade", alter: func(f *preflight.Facts) { away(f, v1alpha1.StepFailed) }, want: []string{
+			"Block control-plane-node Node/cp-2", "Block control-plane-pod Node/cp-2", "Block control-plane-pod Pod/kube-system/kube-scheduler-cp-2", "Block etcd-member EtcdMember/cp-2",
+			"Block etcd-quorum", "Block etcd-unknown Node/cp-2", "Block facts-missing Node/cp-2",
+		}},
+		{check: "control-plane-node", name: "another one is away than that which the upgrade reboots", alter: func(f *preflight.Facts) {
+			f.NodeUpgrades[0].Status.Step = v1alpha1.StepRebooting
+			unready(f, "cp-2")
 		}, want: []string{"Block control-plane-node Node/cp-2"}},
 		{check: "control-plane-pod", name: "one is not Ready", alter: func(f *preflight.Facts) {
 			systemPod(f, "kube-scheduler-cp-3").Status.Conditions[0].Status = corev1.ConditionFalse
@@ -71,6 +82,19 @@ func controlPlaneScenes() []scene {
 			f.SystemPods = append(f.SystemPods, dns, onWorker)
 		}},
 	}
+}
+
+// away is a control plane of three whose second node is in that step, and away with all that runs there. Its agent has
+// not reported for long.
+func away(f *preflight.Facts, step v1alpha1.Step) {
+	f.NodeUpgrades[1].Status.Step = step
+	unready(f, "cp-2")
+	systemPod(f, "kube-scheduler-cp-2").Status.Conditions[0].Status = corev1.ConditionFalse
+	f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == "kube-apiserver-cp-2" })
+	facts(f, "cp-1").Etcd.Members[1].Healthy = false
+	facts(f, "cp-2").Etcd.Problem = "connection refused"
+	facts(f, "cp-2").GatheredTime.Time = now.Add(-2 * time.Hour)
+	agents(f, "cp-1", "cp-3", "worker-1", "worker-2")
 }
 
 // external is a control plane of three with its etcd elsewhere.

@@ -52,14 +52,14 @@ func (c *checker) checkEtcd() {
 		return
 	}
 	c.checkExternal()
-	members := c.etcdMembers()
+	members, away := c.etcdMembers(), c.away()
 	var voters, healthy int
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		m := members[name]
 		switch {
 		case m.Learner:
 			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is still a learner.", name), "")
-		case m.Healthy:
+		case m.Healthy, away[name]: // kubeadm names a member like its node
 			voters, healthy = voters+1, healthy+1
 		default:
 			voters++
@@ -96,7 +96,7 @@ func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 	}
 	for _, n := range c.controlPlanes() {
 		switch {
-		case n.facts == nil:
+		case n.facts == nil, n.isAway():
 			continue
 		case n.facts.Etcd == nil && has[n.name]:
 			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s does not report the health of etcd.", n.name)})

@@ -125,6 +125,9 @@ func (c *checker) checkFacts() {
 	agents := c.agents()
 	lacks, problems := map[string][]*node{}, map[string][]*node{}
 	for _, n := range c.nodes {
+		if n.isAway() {
+			continue
+		}
 		old := n.facts != nil && c.Now.Sub(n.facts.GatheredTime.Time) > stale && !agents.run(n.name)
 		switch {
 		case n.facts != nil && !old:

@@ -129,6 +129,32 @@ func (n *node) ready() bool {
 	})
 }
 
+// isAway reports whether an upgrade that goes on has the node out of service, or restarts its control plane's pods. What
+// is not healthy there meanwhile is the upgrade's own doing, and it waits for that itself.
+func (n *node) isAway() bool {
+	step := n.status.Step
+	return step.Info().Phase == v1alpha1.PhaseCommitted || step == v1alpha1.StepKubeadm || step == v1alpha1.StepChecking
+}
+
+// away returns the names of the nodes that are.
+func (c *checker) away() map[string]bool {
+	names := map[string]bool{}
+	for _, n := range c.all {
+		if n.isAway() {
+			names[n.name] = true
+		}
+	}
+	return names
+}
+
+// drainsNow reports whether an upgrade that goes on has evicted a node's pods, or is about to.
+func (c *checker) drainsNow() bool {
+	return slices.ContainsFunc(c.all, func(n *node) bool {
+		phase := n.status.Step.Info().Phase
+		return phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted
+	})
+}
+
 func (n *node) object() v1alpha1.ObjectReference {
 	return v1alpha1.ObjectReference{Kind: "Node", Name: n.name}
 }

@@ -99,6 +99,16 @@ func workloadScenes() []scene {
 		{check: "pdb-blocks", name: "allows nothing", alter: guarded(budget("web", "web", 0), "worker-1", "worker-2"),
 			want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
 		{check: "pdb-blocks", name: "allows one", alter: guarded(budget("web", "web", 1), "worker-1", "worker-2")},
+		{check: "pdb-blocks", name: "allows nothing while the upgrade itself drains a node", alter: func(f *preflight.Facts) {
+			b := budget("web", "web", 0)
+			b.Status.DesiredHealthy = 1
+			guarded(b, "worker-1", "worker-2")(f)
+			f.NodeUpgrades[3].Status.Step = v1alpha1.StepDraining
+		}},
+		{check: "pdb-blocks", name: "allows nothing with all pods healthy, while a node is drained", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			f.NodeUpgrades[3].Status.Step = v1alpha1.StepDraining
+		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
 		{check: "pdb-blocks", name: "protects others", alter: guarded(budget("web", "db", 0), "worker-1", "worker-2")},
 		{check: "pdb-blocks", name: "its nodes are done", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)

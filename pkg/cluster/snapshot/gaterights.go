@@ -115,8 +115,9 @@ func (n gateNeed) describe(gate string, missing *authorizationv1.ResourceAttribu
 			Advice:  "With Helm, add it to the value secrets; otherwise: " + strings.NewReplacer("NAMESPACE", v1alpha1.Namespace, "SECRET", n.secret).Replace(command),
 		}
 	}
-	const role = "echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-%s, labels: {%s: \"true\"}}, " +
-		"rules: [{apiGroups: [%q], resources: [%s], verbs: [get, list]}]}' | kubectl apply -f -"
+	// kubectl before 1.33 reads what begins with a brace as JSON, and not as YAML.
+	const role = `echo '{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gates-%s", "labels": {%q: "true"}}, ` +
+		`"rules": [{"apiGroups": [%q], "resources": [%q], "verbs": ["get", "list"]}]}' | kubectl apply -f -`
 	group := schema.GroupResource{Group: missing.Group, Resource: missing.Resource}
 	return preflight.Lack{
 		Message: fmt.Sprintf("Gate %s needs %s of %s, which the coordinator may not read.", gate, n.objects.Kind, n.objects.APIVersion),

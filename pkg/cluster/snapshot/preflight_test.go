@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/hook"
@@ -430,14 +429,9 @@ func TestGateRights(t *testing.T) {
 		return facts
 	}
 	want := []preflight.Lack{
-		{Message: "Gate one needs StatefulSet of apps/v1, which the coordinator may not read.", Advice: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-statefulsets.apps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: ["apps"], resources: [statefulsets], verbs: [get, list]}]}' | kubectl apply -f -`},
-		{Message: "Gate all needs ConfigMap of v1, which the coordinator may not read.", Advice: `echo '{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: gates-configmaps, labels: {kubectl-upgrade.dev/aggregate-to-gates: "true"}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list]}]}' | kubectl apply -f -`},
+		{Message: "Gate one needs StatefulSet of apps/v1, which the coordinator may not read.", Advice: `echo '{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gates-statefulsets.apps", "labels": {"kubectl-upgrade.dev/aggregate-to-gates": "true"}}, "rules": [{"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "list"]}]}' | kubectl apply -f -`},
+		{Message: "Gate all needs ConfigMap of v1, which the coordinator may not read.", Advice: `echo '{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gates-configmaps", "labels": {"kubectl-upgrade.dev/aggregate-to-gates": "true"}}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]}' | kubectl apply -f -`},
 		{Message: "Gate secret needs Secret kubectl-upgrade/token, which the coordinator may not read.", Advice: "With Helm, add it to the value secrets; otherwise: kubectl -n kubectl-upgrade create role coordinator-secret-token --verb=get --resource=secrets --resource-name=token && kubectl -n kubectl-upgrade create rolebinding coordinator-secret-token --role=coordinator-secret-token --serviceaccount=kubectl-upgrade:coordinator"},
-	}
-	for _, right := range want[:2] {
-		_, manifest, _ := strings.Cut(right.Advice, "'")
-		manifest, _, _ = strings.Cut(manifest, "'")
-		w.must(nil, yaml.UnmarshalStrict([]byte(manifest), &rbacv1.ClusterRole{}))
 	}
 	if diff := cmp.Diff(want, read(w.config).GateRights); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -59,7 +59,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		}
 		s.Steps = append(s.Steps, t)
 	}
-	if last := len(s.Steps) - 1; last >= 0 && s.Steps[last].Step == s.Step && s.Steps[last].FinishedAt.IsZero() {
+	if last := len(s.Steps) - 1; last >= 0 && s.Steps[last].Step == s.Step && (s.Steps[last].FinishedAt.IsZero() || s.Step == v1alpha1.StepRolledBack) {
 		// stepStartTime has whole seconds only: a settle time that is counted from
 		// it would be too short.
 		s.Since = s.Steps[last].StartedAt

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -204,18 +205,32 @@ func (s State) concerns(r *verb.Rollback, o Observation) bool {
 	return s.Upgrade.UID == r.Upgrade
 }
 
-// rolledBack uncordons the node once it is Ready at its former version: it serves again,
-// and keeps its slot so that no other node begins. The step ends when another upgrade is
-// requested.
+// rolledBack uncordons the node once it is Ready at its former version: it serves again, which the timeline says,
+// and keeps its slot so that no other node begins. The node leaves the step when another upgrade is requested.
 func rolledBack(s State, o Observation) (State, Action) {
 	if superseded(s, o) {
 		return abortSuperseded(s, o)
 	}
 	former := o.Host.Rollback == nil || o.Node.KubeletVersion == o.Host.Rollback.From
-	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) && former {
+	switch {
+	case !o.Node.Ready || !kubeletReported(o) || !former:
+	case o.Node.Marked():
 		return s, actionOf(DoUncordon)
+	default:
+		s = s.servesAgain(o)
 	}
 	return s, Action{}
+}
+
+// servesAgain returns s with the end of its step in the timeline, which the node stays in.
+func (s State) servesAgain(o Observation) State {
+	last := len(s.Steps) - 1
+	if last < 0 || s.Steps[last].Step != s.Step || !s.Steps[last].FinishedAt.IsZero() {
+		return s
+	}
+	s.Steps = slices.Clone(s.Steps)
+	s.Steps[last].FinishedAt = o.Now
+	return s
 }
 
 // guardWatches reports whether the guard may return the node to its former version. It does

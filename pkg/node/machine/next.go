@@ -177,6 +177,9 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 	if keepsReason(s, o) {
 		return s, Action{}
 	}
+	if until := s.rebootsUntil(o); o.Now.Before(until) {
+		return s.withReason("", ""), wakeAt(until)
+	}
 	return s.withReason(v1alpha1.ReasonHostUnreachable, o.HostProblem), Action{}
 }
 

@@ -85,6 +85,15 @@ func (s State) shutsDown(o Observation) bool {
 	return s.Step == v1alpha1.StepRebooting && !o.StoppingSince.IsZero()
 }
 
+// rebootsUntil returns until when a reboot that was requested may take the host away: its system bus may stop before the
+// agent has seen that it shuts down. Zero: none was requested in this step.
+func (s State) rebootsUntil(o Observation) time.Time {
+	if s.Step != v1alpha1.StepRebooting || o.RebootAskedAt.Before(s.Since) || o.RebootAskedAt.After(o.Now) {
+		return time.Time{}
+	}
+	return o.RebootAskedAt.Add(RebootWithin)
+}
+
 // slowShutdown waits for the end of the shutdown. It says so once that takes longer than usual: each node's status would be
 // written once more for each reboot.
 func slowShutdown(s State, o Observation) (State, Action) {

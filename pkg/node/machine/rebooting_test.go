@@ -101,3 +101,31 @@ func TestSlowShutdown(t *testing.T) {
 		t.Error("a step that waits for no reboot ends in one")
 	}
 }
+
+// TestBusGoesBeforeTheNode checks that a node which was asked to reboot is not said to be unreachable when its system bus
+// stops before its agent does; but it is if nothing was requested, or the host stays away for longer than a reboot takes.
+func TestBusGoesBeforeTheNode(t *testing.T) {
+	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		asked, now time.Duration
+		want       v1alpha1.Reason
+	}{
+		"just now":                  {time.Second, 3 * time.Second, ""},
+		"for as long as it may":     {time.Second, RebootWithin, ""},
+		"for longer":                {time.Second, time.Second + RebootWithin, v1alpha1.ReasonHostUnreachable},
+		"nothing was requested yet": {-time.Minute, 3 * time.Second, v1alpha1.ReasonHostUnreachable},
+	} {
+		s, o := atLastCheck(since)
+		s.Step, s.Since, s.RebootedFrom, s.Method = v1alpha1.StepRebooting, since, "boot-0", v1alpha1.MethodReboot
+		s.Reason, s.Message = v1alpha1.ReasonHostUnreachable, "before"
+		o.RebootTriedAt, o.RebootAskedAt, o.Now = since.Add(test.asked), since.Add(test.asked), since.Add(test.now)
+		o.Host, o.HostProblem = nil, "asking systemd about kubectl-upgrade-uninstall.service: dbus: connection closed by user"
+		next, action := Next(s, o)
+		if next.Step != v1alpha1.StepRebooting || next.Reason != test.want || action.Do != DoNothing {
+			t.Errorf("%s: got %s (%s: %s) and %s, want %q", name, next.Step, next.Reason, next.Message, action.Do, test.want)
+		}
+		if until := since.Add(test.asked + RebootWithin); test.want == "" && !action.Wake.Equal(until) {
+			t.Errorf("%s: looks again at %s, want %s", name, action.Wake, until)
+		}
+	}
+}

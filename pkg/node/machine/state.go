@@ -42,7 +42,7 @@ type State struct {
 	Steps     []StepTime
 }
 
-// StepTime is when a step began and ended. It ends when the next one begins.
+// StepTime is when a step began and ended. It ends when the next one begins; RolledBack when the node serves again.
 type StepTime struct {
 	Step                  v1alpha1.Step
 	StartedAt, FinishedAt time.Time

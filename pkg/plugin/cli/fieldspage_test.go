@@ -75,6 +75,7 @@ var meanings = map[string]string{
 	"FleetPlan .items[].next":                       "Create|Continue|Wait|Blocked|Nothing|Unknown",
 	"FleetFreeze .items[].state":                    "Frozen|AlreadyFrozen|NotConfirmed|NotFrozen|Unfrozen|NoFreeze|StillFrozen|NotKnown",
 	"FleetReport .items[].upgrades":                 "items of an UpgradeHistory",
+	"FleetReport .items[].runs[].attempt":           "an upgrade that did not bring the version to every node",
 }
 
 // TestFieldsPage checks that docs/json.txt, to which docs/commands.md links, has every field of the

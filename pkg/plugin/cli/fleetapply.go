@@ -300,7 +300,7 @@ func (a *fleetApply) followAll(ctx context.Context, found []*asked) error {
 	s.limit = min(s.limit, followLimit)
 	err := s.follow(ctx, all, following)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(a.ErrOut, "The upgrades continue. Follow them with `kubectl upgrade fleet status -w`; the same command follows them, too.")
+		fmt.Fprintf(a.ErrOut, "%s.\n", capital(s.left))
 	}
 	if next := a.nextStage(); err == nil && next != "" {
 		fmt.Fprintf(a.ErrOut, "Stage %s has %s. The next one: kubectl upgrade fleet apply %s --fleet %s --stage %s\n",

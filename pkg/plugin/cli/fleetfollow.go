@@ -81,6 +81,7 @@ func (s *fleetStatus) follow(ctx context.Context, all []fleet.Cluster, upgrades 
 
 // interrupted returns why the following ended before the upgrades did.
 func (s *fleetStatus) interrupted(ctx context.Context, known *followed) error {
+	s.left = known.goOn()
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
@@ -88,7 +89,23 @@ func (s *fleetStatus) interrupted(ctx context.Context, known *followed) error {
 	if err != nil {
 		return err // one has failed, which counts more
 	}
-	return errors.New("the upgrades continue: `kubectl upgrade fleet status` shows them")
+	return errors.New(s.left)
+}
+
+// goOn says how the upgrades go on that are not followed any more.
+func (k *followed) goOn() string {
+	k.Lock()
+	defer k.Unlock()
+	if len(k.upgrades) == 0 {
+		return "no upgrade is active"
+	}
+	continues := slices.ContainsFunc(k.answers, func(a fleet.Answer) bool {
+		return a.Snapshot != nil && watch.Continues(view.NewUpgrade(a.Snapshot.Upgrade(k.upgrades[a.Context])))
+	})
+	if !continues {
+		return "no upgrade continues by itself: `kubectl upgrade fleet status` says why"
+	}
+	return "the upgrades continue: `kubectl upgrade fleet status -w` follows them"
 }
 
 // keepAsking asks a cluster again and again. Where it has gone silent, its last answer remains.

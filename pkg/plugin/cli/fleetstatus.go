@@ -18,6 +18,7 @@ type fleetStatus struct {
 	output
 	timeout timeout
 	watch   bool
+	left    string // how the upgrades go on, once they are not followed any more
 }
 
 func newFleetStatus(p *program) *cobra.Command {

@@ -260,7 +260,7 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first clustersta
 	ended := f.Run(ctx, first)
 	switch {
 	case errors.Is(ended, context.DeadlineExceeded):
-		return errGoesOn
+		return errors.New(watch.GoesOn(f.Followed()))
 	case errors.Is(ended, context.Canceled) || file.problem != nil:
 		return ended
 	}

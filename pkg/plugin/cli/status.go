@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,6 +185,9 @@ func writeNames(out io.Writer, shown view.Status) error {
 	return nil
 }
 
+// capital returns the text as the beginning of a sentence.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
 // follow runs the follower: on a terminal it redraws the screen, elsewhere it writes a
 // line for each change.
 func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f watch.Watcher) error {
@@ -196,9 +200,9 @@ func (p *program) follow(ctx context.Context, reader *reader, first clusterstate
 	err := f.Run(ctx, first)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return errGoesOn
-	case errors.Is(err, context.Canceled) && f.Upgrade != "":
-		fmt.Fprintf(p.ErrOut, "The upgrade %s continues. Follow it with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.\n", f.Upgrade, f.Upgrade)
+		return errors.New(watch.GoesOn(f.Followed()))
+	case errors.Is(err, context.Canceled) && f.Followed() != nil:
+		fmt.Fprintf(p.ErrOut, "%s.\n", capital(watch.GoesOn(f.Followed())))
 	}
 	return err
 }

@@ -188,8 +188,8 @@ func TestTerminalDetachesAndFollowsAgain(t *testing.T) {
 	other.await("Kubeadm ")
 	s.press("\x03")
 	left := s.exit(130)
-	detached := "The upgrade v1.35.4 continues. Follow it with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend v1.35.4`."
-	if !strings.Contains(strings.ReplaceAll(left, "\n", ""), detached) {
+	detached := "The upgrade v1.35.4 continues: `kubectl upgrade status -w` follows it, and `kubectl upgrade suspend v1.35.4` pauses it."
+	if !strings.Contains(strings.Join(strings.Fields(left), " "), detached) {
 		t.Errorf("the screen does not say how to follow again:\n%s", left)
 	}
 	u, err := c.ours.ClusterUpgrades.Get(context.Background(), "v1.35.4", metav1.GetOptions{})

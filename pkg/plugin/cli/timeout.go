@@ -80,6 +80,3 @@ func (p *program) readRequestTimeout() error {
 	}
 	return nil
 }
-
-// errGoesOn is why following an upgrade ended at the --timeout.
-var errGoesOn = errors.New("the upgrade continues: `kubectl upgrade status` shows it")

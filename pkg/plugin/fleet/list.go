@@ -88,7 +88,11 @@ func connect(rows []Row) {
 		for j := range rows[i].Follows {
 			f := &rows[i].Follows[j]
 			if other := byServer[Context{Server: f.server}.normal()]; f.server != "" && other != nil && other != &rows[i] {
-				f.Context, f.Reason, f.Why = other.Context, other.Reason, other.Message
+				f.Context = other.Context
+				f.Reason, f.Why = other.held()
+				if r := &rows[i]; other.State == StateFailed && r.State != StateSilent && !r.Repeated {
+					r.choose(solvedThere(r.causes))
+				}
 			}
 		}
 	}

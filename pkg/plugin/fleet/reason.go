@@ -48,6 +48,7 @@ const (
 	rankDecided // people have decided that nothing happens
 	rankWaits
 	rankFrozen
+	rankAside // what a person has to solve, and holds nothing
 	rankRoutine
 )
 
@@ -62,7 +63,10 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 	if s.Policy != nil {
 		for _, p := range s.Policy.Problems {
 			rank := rankInvalid
-			if hasFailed(p.Reason) {
+			switch {
+			case p.HoldsNothing:
+				rank = rankAside
+			case hasFailed(p.Reason):
 				rank = rankFailed
 			}
 			add(rank, true, p.Reason, p.Message, nil)
@@ -90,19 +94,22 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 	if s.Policy != nil && s.Policy.Mode != v1alpha1.ModeManage {
 		add(rankDecided, true, v1alpha1.ReasonObserved, "mode Observe: nothing on any node is changed", nil)
 	}
+	if s.Upgrade == nil && r.Behind != nil {
+		for _, f := range r.Follows {
+			switch {
+			case f.hold.Stalls():
+				add(rankStalled, true, f.hold.Reason, f.Message, f.Until)
+			case f.hold.Holds():
+				add(rankWaits, false, f.hold.Reason, f.Message, f.Until)
+			}
+		}
+	}
 	if s.Upgrade == nil && s.Policy != nil && s.Policy.AutomaticHeld != nil {
 		add(rankWaits, false, s.Policy.AutomaticHeld.Reason, s.Policy.AutomaticHeld.Message, nil)
 	}
 	if s.Upgrade == nil && s.Policy != nil {
 		for _, t := range s.Policy.TakenBack {
 			add(rankWaits, false, ReasonTakenBack, strings.TrimSuffix(fmt.Sprintf("%s was taken back by %s: %s", t.Version, t.Upgrade, t.Comment), ": "), nil)
-		}
-	}
-	if s.Upgrade == nil && r.Behind != nil {
-		for _, f := range r.Follows {
-			if f.Message != "" {
-				add(rankWaits, false, v1alpha1.ReasonNotSoaked, f.Message, f.Until)
-			}
 		}
 	}
 	if len(s.Nodes) == 0 && len(s.Unmanaged) == 0 {
@@ -135,13 +142,49 @@ func upgradeReasons(s view.Status, r *Row, add func(int, bool, v1alpha1.Reason, 
 	}
 }
 
-// choose sets the reason that comes first.
+// solvedThere returns the causes of a cluster that follows one that failed, where a person has to solve that: what the
+// follower waits for there needs nobody here.
+func solvedThere(causes []cause) []cause {
+	causes = slices.Clone(causes)
+	for i := range causes {
+		if one := &causes[i]; one.reason == v1alpha1.ReasonNotSoaked {
+			one.rank, one.needsPerson = max(one.rank, rankWaits), false
+		}
+	}
+	return causes
+}
+
+// choose sets the reason that comes first, with what needs a person besides and holds nothing.
 func (r *Row) choose(all []cause) {
 	if len(all) == 0 {
 		return
 	}
-	first := slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+	first := firstOf(all)
 	r.NeedsPerson, r.Reason, r.Message, r.Until = first.needsPerson, first.reason, first.message, first.until
+	for _, one := range all {
+		if one.rank != rankAside || first.rank == rankAside {
+			continue
+		}
+		r.NeedsPerson = true
+		r.Message += fmt.Sprintf("; also %s: %s", one.reason, one.message)
+	}
+}
+
+func firstOf(all []cause) cause {
+	return slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+}
+
+// held returns what holds the cluster up, or why that is not known. Empty: nothing does.
+func (r *Row) held() (reason v1alpha1.Reason, message string) {
+	if r.State == StateSilent || r.Repeated || len(r.causes) == 0 {
+		return r.Reason, r.Message
+	}
+	holding := slices.DeleteFunc(slices.Clone(r.causes), func(c cause) bool { return c.rank == rankAside })
+	if len(holding) == 0 {
+		return "", ""
+	}
+	first := firstOf(holding)
+	return first.reason, first.message
 }
 
 // IsSilence reports whether the reason is that the cluster was not reached.

@@ -17,14 +17,17 @@ func day(n int) metav1.Time { return metav1.NewTime(time.Date(2026, 11, n, 12, 0
 func pointer(t metav1.Time) *metav1.Time { return &t }
 
 // record returns the record of an upgrade that was triggered on one day and ended on the next; its first node
-// began an hour after the trigger.
+// began an hour after the trigger, and had its former version in the end unless the upgrade succeeded.
 func record(uid, from, to string, on int, outcome v1alpha1.Outcome) v1alpha1.UpgradeRecord {
-	trigger, began := day(on), metav1.NewTime(day(on).Add(time.Hour))
+	trigger, began, has := day(on), metav1.NewTime(day(on).Add(time.Hour)), to
+	if outcome != v1alpha1.OutcomeSucceeded {
+		has = from
+	}
 	return v1alpha1.UpgradeRecord{
 		ObjectMeta: metav1.ObjectMeta{Name: uid + "-1"}, Spec: v1alpha1.UpgradeRecordSpec{
 			Piece: 1, Pieces: 1,
 			UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: v1alpha1.UpgradeReference{Name: to, UID: uid}, Type: v1alpha1.TypePatch, FromVersion: from, Version: to, Outcome: outcome, TriggerTime: &trigger, EndTime: day(on + 1), RequestedBy: "anna"},
-			Nodes:          []v1alpha1.NodeRecord{{Name: "w1", StartTime: &began}},
+			Nodes:          []v1alpha1.NodeRecord{{Name: "w1", StartTime: &began, From: from, To: has}},
 		},
 	}
 }
@@ -40,6 +43,9 @@ func words(row ReportRow) string {
 	}
 	for _, run := range row.Runs {
 		word := fmt.Sprintf("%s %s-%s", run.Version, clock(run.From), clock(run.To))
+		if a := run.Attempt; a != nil {
+			word = fmt.Sprintf("%s tried %s-%s", run.Version, clock(a.StartTime), clock(a.EndTime))
+		}
 		for _, d := range run.Digests {
 			word += " " + string(d.Digest)
 		}
@@ -62,23 +68,45 @@ func TestRuns(t *testing.T) {
 		record("a", "v1.34.0", "v1.34.1", 1, v1alpha1.OutcomeSucceeded), record("r", "v1.34.2", "", 15, v1alpha1.OutcomeSucceeded),
 	}
 	s.Records[2].Spec.Digests = []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:a"}}
-	if got, want := words(NewReportRow(Cluster{}, s)), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-?"; got != want {
+	if got, want := words(NewReportRow(Cluster{}, s)), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-20T13, v1.34.4 tried 20T13-21T12, v1.34.2 21T12-?"; got != want {
 		t.Errorf("by records: got %s, want %s", got, want)
 	}
 	s.Policy.Status.Ran = []v1alpha1.RanVersion{
 		{Version: "v1.34.5", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.5", UID: "d"}, Digests: []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:d"}}, Problem: "node w1 failed"},
-		{Version: "v1.34.2", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.2", UID: "b"}, Digests: []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:b"}}, SinceTime: pointer(day(11)), UntilTime: pointer(day(21))},
+		{Version: "v1.34.2", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.2", UID: "b"}, Digests: []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:b"}}, SinceTime: pointer(day(11)), UntilTime: pointer(metav1.NewTime(day(20).Add(time.Hour)))},
 	}
 	row := NewReportRow(Cluster{Context: "c"}, s)
-	if got, want := words(row), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-21T12 sha256:b, v1.34.5 ?-? sha256:d node w1 failed"; got != want {
+	if got, want := words(row), "v1.34.0 ?-1T13, v1.34.1 2T12-10T13 sha256:a, v1.34.2 11T12-20T13 sha256:b, v1.34.4 tried 20T13-21T12, v1.34.2 21T12-?, v1.34.5 tried ?-? sha256:d node w1 failed"; got != want {
 		t.Errorf("with status.ran: got %s, want %s", got, want)
 	}
 	if row.Runs[1].RequestedBy != "anna" || len(row.Upgrades) != 4 || row.Upgrades[3].Outcome != v1alpha1.OutcomeFailed || row.Upgrades[0].Record != nil {
 		t.Errorf("got %+v", row)
 	}
 	since := day(12).Time
-	if got, want := words(NewReport([]ReportRow{row}, &since, now).Items[0]), "v1.34.2 11T12-21T12 sha256:b, v1.34.5 ?-? sha256:d node w1 failed"; got != want {
+	if got, want := words(NewReport([]ReportRow{row}, &since, now).Items[0]), "v1.34.2 11T12-20T13 sha256:b, v1.34.4 tried 20T13-21T12, v1.34.2 21T12-?, v1.34.5 tried ?-? sha256:d node w1 failed"; got != want {
 		t.Errorf("since the 12th: got %s, want %s", got, want)
+	}
+}
+
+// TestPushedOut checks when a version ended that status.ran has no room for any more, before one that failed: when its
+// successor was tried, by its record or else by what is left of it there, and not "now".
+func TestPushedOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		failed []v1alpha1.UpgradeRecord
+		want   string
+	}{
+		"with its record":    {[]v1alpha1.UpgradeRecord{record("f", "v1.34.1", "v1.34.2", 5, v1alpha1.OutcomeFailed)}, "v1.34.0 ?-1T13, v1.34.1 2T12-5T13, v1.34.2 tried 5T13-6T12, v1.34.1 6T12-10T12, v1.34.3 10T12-?"},
+		"without its record": {nil, "v1.34.0 ?-1T13, v1.34.1 2T12-9T12, v1.34.2 tried ?-9T12, v1.34.3 10T12-?"},
+	} {
+		s := base()
+		s.Records = append(test.failed, record("a", "v1.34.0", "v1.34.1", 1, v1alpha1.OutcomeSucceeded))
+		s.Policy.Status.Ran = []v1alpha1.RanVersion{
+			{Version: "v1.34.3", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.3", UID: "n"}, SinceTime: pointer(day(10))},
+			{Version: "v1.34.2", Upgrade: v1alpha1.UpgradeReference{Name: "v1.34.2", UID: "f"}, UntilTime: pointer(day(9))},
+		}
+		if got := words(NewReportRow(Cluster{}, s)); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ type Row struct {
 	Window *Opening `json:"window,omitempty"`
 	// Follows are the clusters whose versions it waits for.
 	Follows []Follow `json:"follows,omitempty"`
-	// NeedsPerson reports whether the reason does not pass by itself.
+	// NeedsPerson reports whether the reason does not pass by itself, or a person has something to solve besides.
 	NeedsPerson bool            `json:"needsPerson,omitempty"`
 	Reason      v1alpha1.Reason `json:"reason,omitempty"`
 	Message     string          `json:"message,omitempty"`
@@ -63,6 +63,7 @@ type Row struct {
 	Status *view.Status `json:"status,omitempty"`
 	uid    string
 	counts bool // it is not another context of a server that counts already
+	causes []cause
 }
 
 // Counts reports whether the row counts as a cluster.
@@ -106,6 +107,7 @@ type Follow struct {
 	Reason v1alpha1.Reason `json:"reason,omitempty"`
 	Why    string          `json:"why,omitempty"`
 	server string
+	hold   clusterstate.Hold // as Message and Until say
 }
 
 // NewRow returns the row of a cluster at now.
@@ -151,7 +153,8 @@ func (r *Row) fill(s clusterstate.Snapshot, now time.Time) {
 	r.State = stateOf(status)
 	hold := r.fillWindow(s, status, now)
 	r.Follows = follows(s, status, r.Behind, now)
-	r.choose(reasons(status, r, hold))
+	r.causes = reasons(status, r, hold)
+	r.choose(r.causes)
 }
 
 // stateOf returns the state of a cluster that answered.
@@ -273,8 +276,8 @@ func follows(s clusterstate.Snapshot, status view.Status, behind *Behind, now ti
 		}
 		ignored := status.Upgrade != nil && slices.ContainsFunc(status.Upgrade.IgnoreGates, func(i v1alpha1.IgnoredGate) bool { return i.Name == g.Name })
 		if to != "" && !ignored {
-			hold := plan.FollowHold(s.Policy, g, to, images, now)
-			one.Message, one.Until = hold.Message, hold.Until
+			one.hold = plan.FollowHold(s.Policy, g, to, images, now)
+			one.Message, one.Until = one.hold.Message, one.hold.Until
 		}
 		list = append(list, one)
 	}

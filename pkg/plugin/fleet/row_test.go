@@ -114,6 +114,85 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// following returns a cluster that follows staging, which runs v1.34.4 as ran says, and whose automatic patch waits for that.
+func following(ran v1alpha1.RanVersion) clusterstate.Snapshot {
+	s := base()
+	s.Policy.Spec.Gates = []v1alpha1.Gate{{Name: "staging", Cluster: &v1alpha1.ClusterGate{SoakSeconds: 7 * 24 * 3600}}}
+	ran.Version = "v1.34.4"
+	s.Policy.Status.Gates = []v1alpha1.GateStatus{{Name: "staging", State: v1alpha1.GateOpen, Message: "https://staging:6443 runs v1.34.4", Ran: []v1alpha1.RanVersion{ran}}}
+	s.Policy.Status.Offered = []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: metav1.NewTime(now.Add(-48 * time.Hour))}}
+	s.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonNotSoaked), Message: "gate staging follows a cluster"}}
+	return s
+}
+
+// TestNobodyCanShortenASoak checks that a follower needs a person only where one can do something there: not while the
+// version soaks by itself, and not for what a person has to solve in the cluster that it follows, which counts itself.
+func TestNobodyCanShortenASoak(t *testing.T) {
+	since := metav1.NewTime(now.Add(-24 * time.Hour))
+	server := func(context, server string) Cluster {
+		return Cluster{Context: context, Server: server, to: Context{Server: server}.normal()}
+	}
+	unreachable := following(v1alpha1.RanVersion{})
+	unreachable.Policy.Status.Gates[0].State, unreachable.Policy.Status.Gates[0].SinceTime = v1alpha1.GateUnknown, since
+	unreachable.Policy.Status.Conditions[0].Reason = string(v1alpha1.ReasonExternalGateUnknown)
+	failed, well := over(base(), v1alpha1.OutcomeFailed), base()
+	for name, test := range map[string]struct {
+		leader, follower clusterstate.Snapshot
+		want             string
+		needPerson       int
+	}{
+		"it soaks":                            {well, following(v1alpha1.RanVersion{SinceTime: &since}), "NotSoaked", 0},
+		"the leader failed":                   {failed, following(v1alpha1.RanVersion{Problem: "node w1 failed"}), "NotSoaked", 1},
+		"the leader was mended":               {well, following(v1alpha1.RanVersion{Problem: "node w1 failed"}), "NotSoaked person", 1},
+		"the leader cannot be asked for long": {well, unreachable, "ExternalGateUnknown person", 1},
+	} {
+		status := NewStatus([]Row{
+			NewRow(Answer{Cluster: server("staging", "https://staging:6443"), Snapshot: &test.leader, At: now, UID: "1"}, now),
+			NewRow(Answer{Cluster: server("prod", "https://prod:6443"), Snapshot: &test.follower, At: now, UID: "2"}, now),
+		})
+		r := status.Items[1]
+		got := string(r.Reason)
+		if r.NeedsPerson {
+			got += " person"
+		}
+		if got != test.want || status.Summary.NeedPerson != test.needPerson {
+			t.Errorf("%s: got %s (%s), and %d need a person; want %s, %d", name, got, r.Message, status.Summary.NeedPerson, test.want, test.needPerson)
+		}
+	}
+}
+
+// TestANoticeHoldsNothing checks that a notice which was not sent comes after what holds an upgrade, still needs a person,
+// and is not why a cluster waits that follows this one.
+func TestANoticeHoldsNothing(t *testing.T) {
+	const notice = "SecretForbidden: notice chat: may not be read"
+	notSent := func(s clusterstate.Snapshot) clusterstate.Snapshot {
+		s.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: "SecretForbidden", Message: "notice chat: may not be read"}}
+		return s
+	}
+	for name, test := range map[string]struct {
+		leader             clusterstate.Snapshot
+		want, followerSays string
+	}{
+		"a drain is blocked": {asked(base(), v1alpha1.ReasonDrainBlocked, false), "DrainBlocked: message of DrainBlocked; also " + notice, "DrainBlocked: message of DrainBlocked"},
+		"a check blocks":     {asked(base(), v1alpha1.ReasonPreflight, true), "Preflight: message of Preflight; also " + notice, "Preflight: message of Preflight"},
+		"a node is at work":  {asked(base(), v1alpha1.ReasonReleased, false), notice, "Released: message of Released"},
+		"nothing is wrong":   {base(), notice, ""},
+	} {
+		leader, follower := notSent(test.leader), following(v1alpha1.RanVersion{})
+		status := NewStatus([]Row{
+			NewRow(Answer{Cluster: Cluster{Context: "staging", to: Context{Server: "https://staging:6443"}.normal()}, Snapshot: &leader, At: now}, now),
+			NewRow(Answer{Cluster: Cluster{Context: "prod"}, Snapshot: &follower, At: now}, now),
+		})
+		r, f := status.Items[0], status.Items[1].Follows[0]
+		if got := string(r.Reason) + ": " + r.Message; got != test.want || !r.NeedsPerson {
+			t.Errorf("%s: got %s, needs a person: %t; want %s", name, got, r.NeedsPerson, test.want)
+		}
+		if got := strings.TrimSuffix(string(f.Reason)+": "+f.Why, ": "); got != test.followerSays {
+			t.Errorf("%s: the follower says %q, want %q", name, got, test.followerSays)
+		}
+	}
+}
+
 // TestRow checks the other columns.
 func TestRow(t *testing.T) {
 	s := asked(base(), v1alpha1.ReasonNotSoaked, false)

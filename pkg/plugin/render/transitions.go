@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,7 @@ import (
 func Transitions(before *view.Status, after view.Status, now time.Time) []string {
 	var changes []change
 	if line := upgradeLine(after); before == nil || line != upgradeLine(*before) {
-		changes = append(changes, change{now, line})
+		changes = append(changes, change{now, line + upgradeWhy(after)})
 	}
 	if before == nil {
 		before = &view.Status{}
@@ -157,6 +158,15 @@ func upgradeLine(s view.Status) string {
 		return fmt.Sprintf("upgrade %s: %s, %s", s.Last.Name, path(*s.Last), s.Last.Outcome)
 	}
 	return "upgrade: none is active"
+}
+
+// upgradeWhy returns the sentence that follows the reason's code, if there is one.
+func upgradeWhy(s view.Status) string {
+	u := s.Upgrade
+	if u == nil || u.Outcome != "" || u.Reason == "" || u.Reason == v1alpha1.ReasonReleased { // nodes at work have lines of their own
+		return ""
+	}
+	return ": " + cmp.Or(u.Message, u.Reason.Info().Meaning)
 }
 
 // nodeText returns a node's step, and why it is there.

@@ -88,6 +88,27 @@ func TestTransitionsOfManyNodesShareALine(t *testing.T) {
 	}
 }
 
+// TestUpgradeLineHasASentence checks that the line about an upgrade says why it waits, by the coordinator's sentence or
+// the reason's meaning, and that another sentence alone is no line.
+func TestUpgradeLineHasASentence(t *testing.T) {
+	waits := func(reason v1alpha1.Reason, message string) view.Status {
+		return view.Status{Upgrade: &view.Upgrade{Name: "v1.34.5", Type: v1alpha1.TypePatch, From: "v1.34.4", To: "v1.34.5", Reason: reason, Message: message}}
+	}
+	before := waits(v1alpha1.ReasonReleased, "")
+	for message, want := range map[string]string{
+		"no slot is free": "2026-11-22T01:30:00Z upgrade v1.34.5: Patch v1.34.4 -> v1.34.5, NoSlot: no slot is free",
+		"":                "2026-11-22T01:30:00Z upgrade v1.34.5: Patch v1.34.4 -> v1.34.5, NoSlot: " + v1alpha1.ReasonNoSlot.Info().Meaning,
+	} {
+		if got := render.Transitions(&before, waits(v1alpha1.ReasonNoSlot, message), now); len(got) != 1 || got[0] != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	before = waits(v1alpha1.ReasonNoSlot, "no slot is free")
+	if got := render.Transitions(&before, waits(v1alpha1.ReasonNoSlot, "no slot is free: w1"), now); len(got) > 0 {
+		t.Errorf("another sentence alone is a line: %q", got)
+	}
+}
+
 // TestTransitionsAreLines checks that text from objects cannot add lines or control the terminal.
 func TestTransitionsAreLines(t *testing.T) {
 	after := view.Status{Nodes: []view.Node{{Name: "w-1", Step: "Failed", State: view.StateFailed, Message: "a\nb\x1b[2J"}}}

@@ -147,3 +147,34 @@ func TestIgnoredGates(t *testing.T) {
 		}
 	}
 }
+
+// TestRolledBackNodeServesAgain checks that a node is out of service until it serves again at its former version, and not
+// for as long as it stays rolled back.
+func TestRolledBackNodeServesAgain(t *testing.T) {
+	r := changed(t, func(s *clusterstate.Snapshot) {
+		for i := range s.Records {
+			for j := range s.Records[i].Spec.Nodes {
+				n := &s.Records[i].Spec.Nodes[j]
+				if n.Name != "web-1" || n.StartTime == nil {
+					continue
+				}
+				at := func(seconds int) metav1.MicroTime {
+					return metav1.NewMicroTime(n.StartTime.Add(time.Duration(seconds) * time.Second))
+				}
+				end := func(seconds int) *metav1.MicroTime { t := at(seconds); return &t }
+				n.EndTime, n.Reason = nil, v1alpha1.ReasonRolledBack
+				n.Steps = []v1alpha1.StepTime{
+					{Step: v1alpha1.StepCordoning, StartTime: at(0), EndTime: end(1)}, {Step: v1alpha1.StepVerifying, StartTime: at(1), EndTime: end(90)},
+					{Step: v1alpha1.StepRolledBack, StartTime: at(90), EndTime: end(100)},
+				}
+			}
+		}
+	})
+	i := slices.IndexFunc(r.Nodes, func(n report.Node) bool { return n.Name == "web-1" })
+	if i < 0 {
+		t.Fatal("the example has no web-1")
+	}
+	if n := r.Nodes[i]; n.OutOfServiceSeconds != 100 || n.State != report.Failed {
+		t.Errorf("%s was out of service for %ds, want 100s and %s", n.State, n.OutOfServiceSeconds, report.Failed)
+	}
+}

@@ -159,7 +159,7 @@ type Node struct {
 	StartTime *time.Time `json:"startTime,omitempty"`
 	EndTime   *time.Time `json:"endTime,omitempty"`
 	Attempts  int32      `json:"attempts,omitempty"`
-	// OutOfServiceSeconds is how long the node was cordoned, over all attempts.
+	// OutOfServiceSeconds is how long the node was cordoned, over all attempts. One that was rolled back serves again.
 	OutOfServiceSeconds int32  `json:"outOfServiceSeconds,omitempty"`
 	Parts               []Part `json:"parts,omitempty"`
 	// MethodMessage is why the node rebooted although the strategy has another method.
@@ -276,7 +276,10 @@ func (b *builder) outOfService(steps []Step) (total time.Duration) {
 		switch step.Step {
 		case v1alpha1.StepCordoning:
 			since = at.start
-		case v1alpha1.StepUncordoning, v1alpha1.StepAborting:
+		case v1alpha1.StepUncordoning, v1alpha1.StepAborting, v1alpha1.StepRolledBack:
+			if step.Step == v1alpha1.StepRolledBack && step.End == nil {
+				break // it does not serve again yet
+			}
 			if !since.IsZero() {
 				total += at.end.Sub(since)
 			}

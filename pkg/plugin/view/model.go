@@ -56,6 +56,8 @@ type Upgrade struct {
 	Rollback *Rollback `json:"-"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
+	// Suspended reports whether people have suspended it, which its reason may not say yet.
+	Suspended bool `json:"-"`
 }
 
 // Schedule is a MaintenanceSchedule, as the coordinator sees it now.
@@ -174,8 +176,8 @@ type Policy struct {
 	Source string `json:"source,omitempty"`
 	// Gates are those of the policy, while an upgrade is active.
 	Gates []plan.GateAnswer `json:"gates,omitempty"`
-	// AutomaticHeld is why the next automatic upgrade waits, where that is no problem: for
-	// minIntervalSeconds, or because Cluster API decides on versions.
+	// AutomaticHeld is why the next automatic upgrade waits, where that passes by itself: for minIntervalSeconds or
+	// a cluster that this one follows, or because Cluster API decides on versions.
 	AutomaticHeld *Problem `json:"automaticHeld,omitempty"`
 	// TakenBack are versions that Rollbacks have taken back, while nodes run an older patch of
 	// their minor.
@@ -188,6 +190,8 @@ type Policy struct {
 type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Message string          `json:"message"`
+	// HoldsNothing reports whether upgrades go on all the same.
+	HoldsNothing bool `json:"-"`
 }
 
 // Approval is one that is missing.

@@ -94,6 +94,7 @@ func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected p
 	}
 	upgrades, isSelected := nodeUpgrades(s), Selects(u.Spec.NodeSelector)
 	nodes, _ := NewNodes(s)
+	recorded := recordOf(s.Records, u)
 	for _, node := range nodes {
 		if !s.NodesUnread && !isSelected(node.Labels) {
 			continue
@@ -102,6 +103,9 @@ func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected p
 		if nodeUpgrade := upgrades[node.Name]; nodeUpgrade != nil {
 			one.Passes, one.PassesDone = passes(nodeUpgrade.Status.Versions, u)
 			correctOther(&one, nodeUpgrade, u)
+		}
+		if record := recorded[node.Name]; record != nil {
+			one.endAs(record)
 		}
 		p.Nodes = append(p.Nodes, one)
 	}
@@ -127,7 +131,13 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	if !isFor(nodeUpgrade.Status.Upgrade, u) {
 		one.Steps = nil
 	}
-	if one.State != StateDone || u.Status.Outcome != "" {
+	if one.State != StateDone {
+		return
+	}
+	if u.Status.Outcome != "" && one.Reason == v1alpha1.ReasonNoUpgrade {
+		one.Reason, one.Message = "", "" // the agent has forgotten this one
+	}
+	if u.Status.Outcome != "" && u.Spec.Version == "" {
 		return
 	}
 	ordered := isFor(nodeUpgrade.Spec.Upgrade, u)
@@ -146,6 +156,32 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	if ordered {
 		one.Reason, one.Message = nodeUpgrade.Status.Hold()
 		one.Until = clusterstate.Instant(nodeUpgrade.Status.HoldEndTime)
+	}
+}
+
+// recordOf returns how each node went in an upgrade that has ended. Empty: it has not, or that is not known.
+func recordOf(records []v1alpha1.UpgradeRecord, u *v1alpha1.ClusterUpgrade) map[string]*v1alpha1.NodeRecord {
+	nodes := map[string]*v1alpha1.NodeRecord{}
+	for i := range records {
+		if u.Status.Outcome == "" || records[i].Spec.Upgrade.UID != string(u.UID) {
+			continue
+		}
+		for j := range records[i].Spec.Nodes {
+			nodes[records[i].Spec.Nodes[j].Name] = &records[i].Spec.Nodes[j]
+		}
+	}
+	return nodes
+}
+
+// endAs shows a node as the record of the upgrade has it: its agent may have forgotten the upgrade since. One that failed
+// still says why.
+func (n *NodeProgress) endAs(record *v1alpha1.NodeRecord) {
+	n.Steps = record.Steps
+	switch {
+	case record.Reason == "":
+		n.State, n.Reason, n.Message, n.Until = StateDone, "", "", nil
+	case n.State == StateDone || n.State == StateWaiting:
+		n.State, n.Reason, n.Message, n.Until = StateWaiting, record.Reason, "", nil
 	}
 }
 

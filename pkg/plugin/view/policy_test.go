@@ -52,6 +52,19 @@ func TestStatusShowsTheInterval(t *testing.T) {
 	}
 }
 
+// `kubectl upgrade status` does not call it a problem that a patch soaks in another cluster, but for one that nobody solves
+// unless a person does.
+func TestWhatHoldsAutomaticUpgradesIsAProblem(t *testing.T) {
+	for reason, problem := range map[v1alpha1.Reason]bool{v1alpha1.ReasonNotSoaked: false, v1alpha1.ReasonExternalGateUnknown: false, v1alpha1.ReasonSkew: true} {
+		policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+		policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(reason), Message: "waits"}}
+		shown := view.NewStatus(clusterstate.Snapshot{Policy: &policy}, time.Now())
+		if got := len(shown.Policy.Problems) > 0; got != problem || (shown.Policy.AutomaticHeld != nil) == problem {
+			t.Errorf("%s: %+v", reason, shown.Policy)
+		}
+	}
+}
+
 // `kubectl upgrade status` says that Cluster API decides on versions, and does not call it a problem that
 // no patch is automatic there.
 func TestStatusSaysWhoDecidesOnVersions(t *testing.T) {

@@ -60,6 +60,46 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 	}
 }
 
+// TestProgressOfAnEndedUpgrade checks that an upgrade which has ended shows how its nodes went, also once their agents
+// have forgotten it: as its record has it, and without one by their versions.
+func TestProgressOfAnEndedUpgrade(t *testing.T) {
+	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "1"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	u.Status.Outcome = v1alpha1.OutcomeFailed
+	var s clusterstate.Snapshot
+	record := v1alpha1.UpgradeRecord{}
+	record.Spec.Upgrade = u.Reference()
+	for name, kubelet := range map[string]string{"done": "v1.34.4", "not-begun": "v1.34.3"} {
+		n := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.NodeUpgradeStatus{
+			Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: kubelet},
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonNoUpgrade), Message: "no upgrade is requested"}},
+		}}
+		s.Nodes, s.NodeUpgrades = append(s.Nodes, clusterstate.Node{Name: name}), append(s.NodeUpgrades, n)
+	}
+	record.Spec.Nodes = []v1alpha1.NodeRecord{
+		{Name: "done", Steps: []v1alpha1.StepTime{{Step: v1alpha1.StepLocking}, {Step: v1alpha1.StepUnlocking}}}, {Name: "not-begun", Reason: v1alpha1.ReasonNodeFailed},
+	}
+	for name, test := range map[string]struct {
+		records []v1alpha1.UpgradeRecord
+		steps   int
+		reason  v1alpha1.Reason
+	}{
+		"with its record": {[]v1alpha1.UpgradeRecord{record}, 2, v1alpha1.ReasonNodeFailed},
+		"without it":      {nil, 0, ""},
+	} {
+		s.Records = test.records
+		for _, n := range NewProgress(s, u, plan.Plan{}).Nodes {
+			want := Node{Name: "not-begun", State: StateWaiting, Reason: test.reason}
+			steps := 0
+			if n.Name == "done" {
+				want, steps = Node{Name: "done", State: StateDone}, test.steps
+			}
+			if n.State != want.State || n.Reason != want.Reason || n.Message != "" || len(n.Steps) != steps {
+				t.Errorf("%s: %s is %s, %q, %q with %d steps; want %s, %q with %d", name, n.Name, n.State, n.Reason, n.Message, len(n.Steps), want.State, want.Reason, steps)
+			}
+		}
+	}
+}
+
 // A control plane goes in two passes, unless kubeadm has nothing to change.
 func TestPasses(t *testing.T) {
 	patch, reboot := &v1alpha1.ClusterUpgrade{}, &v1alpha1.ClusterUpgrade{}

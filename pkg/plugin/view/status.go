@@ -84,6 +84,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		EndTime:      clusterstate.Instant(u.Status.EndTime),
 		Outcome:      u.Status.Outcome,
 		Stalled:      u.Status.Stalled(),
+		Suspended:    u.Spec.Suspend,
 		RequestedBy:  requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 		Comment:      u.Spec.Comment,
 		People:       People{ApprovedBy: u.Spec.Approved.By},
@@ -114,15 +115,16 @@ func requestedBy(user, createdBy string) string {
 
 // problemConditions are conditions of the policy, with the status that reports a problem.
 var problemConditions = []struct {
-	kind   string
-	status metav1.ConditionStatus
+	kind         string
+	status       metav1.ConditionStatus
+	holdsNothing bool
 }{
-	{v1alpha1.ConditionValid, metav1.ConditionFalse},
-	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse},
-	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
-	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
-	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue},
-	{v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue},
+	{v1alpha1.ConditionValid, metav1.ConditionFalse, false},
+	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse, false},
+	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue, false},
+	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, false},
+	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue, true},
+	{v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue, true},
 }
 
 func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
@@ -135,9 +137,9 @@ func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 		if c == nil || c.Status != one.status {
 			continue
 		}
-		problem := Problem{Reason: v1alpha1.Reason(c.Reason)}
+		problem := Problem{Reason: v1alpha1.Reason(c.Reason), HoldsNothing: one.holdsNothing}
 		problem.Message, _, _ = strings.Cut(c.Message, "\n") // a manifest that solves it may follow
-		if problem.Reason == v1alpha1.ReasonAutomaticInterval || problem.Reason == v1alpha1.ReasonNotRequested {
+		if one.kind == v1alpha1.ConditionAutomaticHeld && !problem.Reason.Info().NeedsPerson {
 			v.AutomaticHeld = &problem
 			continue
 		}

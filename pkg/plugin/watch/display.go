@@ -92,7 +92,9 @@ func footer(f Frame, o render.Options) []string {
 	case f.Unreachable:
 		return render.Paragraph("The API server does not answer. The state above is the last one known. Trying again.", o)
 	case f.Progress == nil:
-		return render.Paragraph("Ctrl-C stops the display, not the upgrade.", o)
+		return render.Paragraph("Ctrl-C stops the display, and nothing else.", o)
+	case !Continues(&f.Progress.Upgrade):
+		return render.Paragraph(fmt.Sprintf("Ctrl-C stops the display; %s.", GoesOn(&f.Progress.Upgrade)), o)
 	}
 	return render.Paragraph(fmt.Sprintf("Ctrl-C stops the display, not the upgrade. Follow it again with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.",
 		f.Progress.Upgrade.Name), o)

@@ -31,7 +31,11 @@ type Watcher struct {
 	Picture func(view.Status) (picture string, instead bool, err error)
 
 	forecast view.Forecaster
+	followed *view.Upgrade
 }
+
+// Followed returns the upgrade as it was shown last. Nil: there was none.
+func (f *Watcher) Followed() *view.Upgrade { return f.followed }
 
 // Failure is why an upgrade that was followed did not succeed, or cannot go on by
 // itself.
@@ -67,6 +71,7 @@ func (f *Watcher) Run(ctx context.Context, first clusterstate.Snapshot) error {
 			if list, err := f.Clients.Ours.NodeUpgrades.List(ctx, metav1.ListOptions{}); err == nil {
 				s.NodeUpgrades = list.Items
 			}
+			s.Records = slices.Concat(s.Records, f.recorded(ctx, s.Upgrade(f.Upgrade)))
 		}
 		if ended, err := f.show(s, unreachable, changed); ended || err != nil {
 			return err
@@ -94,6 +99,19 @@ func (f *Watcher) Run(ctx context.Context, first clusterstate.Snapshot) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// recorded returns the record of the upgrade, which has ended: agents forget an upgrade soon after, and its times with it.
+// A person who may not read it sees what is left. u may be nil.
+func (f *Watcher) recorded(ctx context.Context, u *v1alpha1.ClusterUpgrade) []v1alpha1.UpgradeRecord {
+	if u == nil {
+		return nil
+	}
+	list, err := f.Clients.Ours.UpgradeRecords.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(u.UID)})
+	if err != nil {
+		return nil
+	}
+	return list.Items
 }
 
 // watch begins to follow the cluster. changes receives when something has changed.
@@ -125,6 +143,7 @@ func (f *Watcher) show(s clusterstate.Snapshot, unreachable, changed bool) (ende
 	}
 	if u := s.Upgrade(f.Upgrade); u != nil {
 		frame.Status.Upgrade = view.NewUpgrade(u)
+		f.followed = frame.Status.Upgrade
 		if !instead {
 			progress := view.NewProgress(s, u, f.forecast.Plan(s, f.Upgrade, changed, f.Now()))
 			progress.Problems = frame.Status.Problems

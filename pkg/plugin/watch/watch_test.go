@@ -101,12 +101,23 @@ func TestLastFrameHasNodesAsTheyEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Clients.Ours.NodeUpgrades.Delete(context.Background(), "w-1", metav1.DeleteOptions{}) })
+	record := &v1alpha1.UpgradeRecord{ObjectMeta: metav1.ObjectMeta{Name: "u-1", Labels: map[string]string{v1alpha1.UpgradeUIDLabel: string(first.Upgrades[0].UID)}}}
+	record.Spec.UpgradeSummary = v1alpha1.UpgradeSummary{Upgrade: first.Upgrades[0].Reference(), Outcome: v1alpha1.OutcomeSucceeded, EndTime: metav1.NewTime(time.Now().Truncate(time.Second))}
+	record.Spec.Piece, record.Spec.Pieces = 1, 1
+	record.Spec.Nodes = []v1alpha1.NodeRecord{{Name: "w-1", Steps: []v1alpha1.StepTime{{Step: v1alpha1.StepLocking, StartTime: metav1.NowMicro()}}}}
+	if _, err := f.Clients.Ours.UpgradeRecords.Create(t.Context(), record, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Clients.Ours.UpgradeRecords.Delete(context.Background(), "u-1", metav1.DeleteOptions{}) })
 	first.Upgrades[0].Status.Outcome = v1alpha1.OutcomeSucceeded
 	if err := f.Run(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	if nodes := shown.last().Cluster.NodeUpgrades; len(nodes) != 1 {
 		t.Errorf("the last frame has %d nodes, want 1", len(nodes))
+	}
+	if nodes := shown.last().Progress.Nodes; len(nodes) != 1 || len(nodes[0].Steps) != 1 {
+		t.Errorf("the last frame has forgotten the steps: %+v", nodes)
 	}
 }
 

@@ -34,8 +34,16 @@ func FleetText(r fleet.Report, o Options) string {
 			for _, d := range run.Digests {
 				digests = append(digests, text(string(d.Architecture))+" "+code(string(d.Digest)))
 			}
-			line("| %s | %s | %s | %s | %s | %s | %s | %s |", code(row.Context), cmp.Or(text(row.Stage), "–"), code(run.Version), clock(run.From, "–"), clock(run.To, "now"),
-				cmp.Or(text(run.RequestedBy), "–"), cmp.Or(strings.Join(digests, ", "), "–"), cmp.Or(text(cmp.Or(run.Problem, run.Blocked)), "–"))
+			from, to, problem := clock(run.From, "–"), clock(run.To, "now"), text(cmp.Or(run.Problem, run.Blocked))
+			if run.Attempt != nil {
+				from, to = "not yet", "–"
+				if run.Attempt.IsOver() {
+					from = "never"
+				}
+				problem = text(run.Words(func(t *time.Time) string { return t.In(o.Zone).Format("2006-01-02 15:04 MST") }))
+			}
+			line("| %s | %s | %s | %s | %s | %s | %s | %s |", code(row.Context), cmp.Or(text(row.Stage), "–"), code(run.Version), from, to,
+				cmp.Or(text(run.RequestedBy), "–"), cmp.Or(strings.Join(digests, ", "), "–"), cmp.Or(problem, "–"))
 		}
 	}
 	since := ""

@@ -46,9 +46,9 @@ type fleetLane struct {
 }
 
 type fleetBar struct {
-	X, Width, Title string
-	Failed          bool
-	Label           *fleetLabel
+	Class, X, Width, Title string
+	Failed                 bool
+	Label                  *fleetLabel
 }
 
 type fleetLabel struct{ X, Text string }
@@ -96,7 +96,13 @@ func FleetHTML(r fleet.Report, o Options) ([]byte, error) {
 		for _, run := range row.Runs {
 			one := fleetRun{Name: row.Context, Stage: row.Stage, Version: run.Version,
 				From: clock(run.From), To: clock(run.To), By: cmp.Or(run.RequestedBy, "–"), Problem: cmp.Or(run.Problem, run.Blocked)}
-			if run.To == nil {
+			switch {
+			case run.Attempt != nil:
+				one.From, one.Problem = "not yet", run.Words(clock)
+				if run.Attempt.IsOver() {
+					one.From = "never"
+				}
+			case run.To == nil:
 				one.To = "now"
 			}
 			if run.ApprovedBy != "" {
@@ -132,7 +138,11 @@ func earliest(r fleet.Report) time.Time {
 	first := r.GeneratedTime.Add(-24 * time.Hour)
 	for _, row := range r.Items {
 		for _, run := range row.Runs {
-			for _, at := range []*time.Time{run.From, run.To} {
+			known := []*time.Time{run.From, run.To}
+			if run.Attempt != nil {
+				known = append(known, run.Attempt.StartTime, run.Attempt.EndTime)
+			}
+			for _, at := range known {
 				if at != nil && at.Before(first) {
 					first = *at
 				}
@@ -162,36 +172,70 @@ func (a fleetAxis) ticks(in *time.Location) (list []tick) {
 	return list
 }
 
-// labelRoom is how wide a bar is at least that has its version in it.
-const labelRoom = 0.06
+// labelRoom is how wide a bar is at least that has its version in it, and markWidth how wide an attempt is drawn at least.
+const (
+	labelRoom = 0.06
+	markWidth = 0.004
+)
 
 // lane returns the bars of a cluster.
 func (a fleetAxis) lane(row fleet.ReportRow, clock func(*time.Time) string) fleetLane {
 	lane := fleetLane{Name: row.Context, Stage: row.Stage}
 	var words []string
-	for _, run := range row.Runs {
-		from, to := a.start, a.end
-		if run.From != nil {
-			from = *run.From
+	for i := range row.Runs {
+		run := &row.Runs[i]
+		one, drawn := a.run(run, clock), true
+		if run.Attempt != nil {
+			one, drawn = a.attempt(run, clock)
 		}
-		if run.To != nil {
-			to = *run.To
+		words = append(words, one.Title)
+		if drawn {
+			lane.Bars = append(lane.Bars, one)
 		}
-		title := fmt.Sprintf("%s from %s to %s", run.Version, clock(run.From), clock(run.To))
-		if run.To == nil {
-			title = fmt.Sprintf("%s from %s", run.Version, clock(run.From))
-		}
-		words = append(words, title)
-		if run.From == nil && run.To == nil && run.Upgrade != "" || !to.After(from) {
-			continue // it is being brought, and no node has to run it yet
-		}
-		x, width := a.at(from), a.at(to)-a.at(from)
-		bar := fleetBar{X: percent(x), Width: percent(width), Title: title, Failed: run.Problem != "" || run.Blocked != ""}
-		if width >= labelRoom {
-			bar.Label = &fleetLabel{X: percent(x), Text: run.Version}
-		}
-		lane.Bars = append(lane.Bars, bar)
 	}
 	lane.Summary = row.Context + ": " + strings.Join(words, "; ")
 	return lane
+}
+
+// run returns the bar of a version that every node ran.
+func (a fleetAxis) run(run *fleet.Run, clock func(*time.Time) string) fleetBar {
+	from, to := a.start, a.end
+	if run.From != nil {
+		from = *run.From
+	}
+	title := fmt.Sprintf("%s from %s", run.Version, clock(run.From))
+	if run.To != nil {
+		to, title = *run.To, title+" to "+clock(run.To)
+	}
+	one := fleetBar{Class: "run", Title: title, Failed: run.Problem != "" || run.Blocked != ""}
+	a.place(&one, from, to, 0, run.Version)
+	return one
+}
+
+// attempt returns the mark of a version that not every node ran. An attempt of which no time is known is not drawn.
+func (a fleetAxis) attempt(run *fleet.Run, clock func(*time.Time) string) (one fleetBar, drawn bool) {
+	one = fleetBar{Class: "tried", Title: run.Version + " " + run.Words(clock), Failed: run.Attempt.IsOver() || run.Problem != ""}
+	from, to := cmp.Or(run.Attempt.StartTime, run.Attempt.EndTime), run.Attempt.EndTime
+	if from == nil {
+		return one, false
+	}
+	if to == nil && run.Attempt.IsOver() {
+		to = from
+	}
+	text := run.Version
+	if one.Failed {
+		text = "✗ " + text
+	}
+	a.place(&one, *from, *cmp.Or(to, &a.end), markWidth, text)
+	return one, true
+}
+
+// place sets where a bar is, and its label if there is room.
+func (a fleetAxis) place(one *fleetBar, from, to time.Time, atLeast float64, text string) {
+	x := a.at(from)
+	width := max(a.at(to)-x, atLeast)
+	one.X, one.Width = percent(x), percent(width)
+	if width >= labelRoom {
+		one.Label = &fleetLabel{X: percent(x), Text: text}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -78,11 +79,11 @@ func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string,
 // kubeadm-config. Every kubelet may read it: kubeadm's Role kubeadm:nodes-kubeadm-config
 // allows it to the group system:nodes (kubeadm 1.34, phases/uploadconfig).
 func (c *Config) clusterConfiguration(ctx context.Context) (string, error) {
-	config, err := c.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
+	config, err := c.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, clusterstate.KubeadmConfigMapName, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("reading which container images the cluster uses, in the ConfigMap kube-system/kubeadm-config, as this node's kubelet: %w", err)
 	}
-	return config.Data["ClusterConfiguration"], nil
+	return config.Data[clusterstate.KubeadmConfigMapKey], nil
 }
 
 // checkPolicy returns the UpgradePolicy, read live, so that a key that was removed from it is no

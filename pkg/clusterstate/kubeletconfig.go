@@ -14,9 +14,8 @@ import (
 // cmd/kubeadm/app/constants/constants.go, v1.35.4). It writes every node's file
 // from there when it upgrades the node.
 const (
-	KubeletConfigMapNamespace = "kube-system"
-	KubeletConfigMapName      = "kubelet-config"
-	KubeletConfigMapKey       = "kubelet"
+	KubeletConfigMapName = "kubelet-config"
+	KubeletConfigMapKey  = "kubelet"
 )
 
 // FeatureGatePrefix is what a feature gate's name has before it among the fields.

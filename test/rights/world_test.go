@@ -75,6 +75,10 @@ metadata: {name: kubelet-config, namespace: kube-system}
 ---
 apiVersion: v1
 kind: ConfigMap
+metadata: {name: kubeadm-config, namespace: kube-system}
+---
+apiVersion: v1
+kind: ConfigMap
 metadata: {name: other, namespace: kube-system}
 ---
 apiVersion: certificates.k8s.io/v1

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
 
 // TestBlockingFindingHoldsEveryNode checks that a finding holds every node and is reported
@@ -28,13 +29,14 @@ func TestBlockingFindingHoldsEveryNode(t *testing.T) {
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 		c.addPod(component, "cp1")
 	}
+	c.must(kubetest.MakeKubeadmObjects(t.Context(), c.kube))
 	var freeMiB atomic.Int64
 	var unread atomic.Pointer[[]string]
 	c.facts = func(node string) *v1alpha1.NodeFacts { return healthy(node, freeMiB.Load()) }
 	c.check = func(f preflight.Facts) []v1alpha1.Finding {
 		list := f.Unread
-		if f.KubeletConfig != nil && !strings.Contains(f.KubeletConfig.Problem, "not found") {
-			list = append(list, f.KubeletConfig.Problem)
+		if f.KubeletConfig != nil && f.KubeletConfig.Problem+f.KubeadmConfig.Problem != "" {
+			list = append(list, f.KubeletConfig.Problem, f.KubeadmConfig.Problem)
 		}
 		unread.Store(&list)
 		return preflight.Check(f)

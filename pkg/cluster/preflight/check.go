@@ -32,7 +32,8 @@ func Check(f Facts) []v1alpha1.Finding {
 }
 
 var runs = []func(*checker){
-	(*checker).checkVersions, (*checker).checkControlPlane, (*checker).checkEtcd, (*checker).checkCertificates,
+	(*checker).checkVersions, (*checker).checkControlPlane, (*checker).checkConfigMaps, (*checker).checkAddons,
+	(*checker).checkEtcd, (*checker).checkCertificates,
 	(*checker).checkDisks, (*checker).checkTraps, (*checker).checkWorkloads, (*checker).checkWebhooks,
 	(*checker).checkOthers, (*checker).checkFacts,
 }

@@ -27,6 +27,7 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 		},
 		Offered:       []string{"amd64", "arm64"},
 		KubeletConfig: &preflight.KubeletConfig{KubeletConfig: clusterstate.KubeletConfig{Fields: []string{"cgroupDriver"}}},
+		KubeadmConfig: &preflight.KubeadmConfig{ClusterConfiguration: preflight.ClusterConfiguration{APIVersion: "kubeadm.k8s.io/v1beta4"}},
 	}
 	for i := range controlPlanes {
 		name := fmt.Sprintf("cp-%d", i+1)

@@ -36,6 +36,16 @@ var controlPlaneChecks = []Entry{
 		"a nodeSelector, of the UpgradePolicy or the upgrade, leaves out a control-plane node whose apiserver is of an older minor than kubelets would be",
 		"Upgrade the control plane first, or let both nodeSelectors match it.",
 	},
+	{
+		"configmap-missing", mandatory,
+		"ConfigMap kubeadm-config or kubelet-config, which kubeadm reads before it upgrades a node, does not exist",
+		"On a control-plane node: kubeadm init phase upload-config kubeadm --config FILE, or the same with kubelet. The finding says what the file has.",
+	},
+	{
+		"addon-removed", blocks,
+		"kube-proxy or CoreDNS is not on the cluster, and kubeadm (1.32 or later) would install it again, as ClusterConfiguration does not disable it; skipPhases in kubeadm-upgrade.yaml is not looked at",
+		"To go on without it: kubectl -n kube-system edit configmap kubeadm-config, and write proxy: {disabled: true} or dns: {disabled: true}. If it is to come back, or its phase is skipped, ignore this check.",
+	},
 }
 
 // Names that kubeadm gives to components, in their label.

@@ -45,6 +45,10 @@ type Facts struct {
 	// KubeletConfig is what kubeadm will configure kubelets with. Nil: it was not
 	// read.
 	KubeletConfig *KubeletConfig
+	// KubeadmConfig is how kubeadm made the cluster. Nil: it was not read.
+	KubeadmConfig *KubeadmConfig
+	// KubeProxyRemoved and CoreDNSRemoved report whether kubeadm's addon is known not to be on the cluster.
+	KubeProxyRemoved, CoreDNSRemoved bool
 
 	Workloads Workloads
 	// RebootManagers are other programs that may reboot nodes.

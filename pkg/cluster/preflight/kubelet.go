@@ -17,6 +17,8 @@ type KubeletConfig struct {
 	clusterstate.KubeletConfig
 	// Problem is why it could not be read. Empty: it was read.
 	Problem string
+	// Missing reports whether the problem is that the ConfigMap, or kubeadm's key in it, does not exist.
+	Missing bool
 }
 
 // Advice on where the configuration of kubelets is changed. kubeadm writes every
@@ -28,7 +30,7 @@ const (
 	nodeConfigAdvice    = "on that node: in the files of --config-dir, in kubeadm's patches, or in /var/lib/kubelet/config.yaml where kubeadm has upgraded the node already"
 )
 
-var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: clusterstate.KubeletConfigMapNamespace, Name: clusterstate.KubeletConfigMapName}
+var kubeletConfigObject = kubeadmObject("ConfigMap", clusterstate.KubeletConfigMapName)
 
 // rewritten reports whether kubeadm will overwrite the node's configuration with the
 // cluster's, and the cluster's is known.
@@ -94,7 +96,7 @@ func (c *checker) checkKubeletConfigMap() {
 			gates, gateNodes = append(gates, gone...), append(gateNodes, n)
 		}
 	}
-	if matters && c.KubeletConfig.Problem != "" {
+	if matters && c.KubeletConfig.Problem != "" && !c.KubeletConfig.Missing {
 		c.add(v1alpha1.Finding{ID: "unread", Object: kubeletConfigObject,
 			Message: fmt.Sprintf("ConfigMap kube-system/kubelet-config could not be read (%s): whether kubelets start with what kubeadm writes from it is not known.",
 				sentence(c.KubeletConfig.Problem))})

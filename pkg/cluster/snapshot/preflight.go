@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func ReadPreflight(ctx context.Context, c Clients, upgrade v1alpha1.ClusterUpgra
 	}
 	var others sync.WaitGroup
 	for _, read := range []func(){
-		r.readManagers, r.readKubeletConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs, r.readGateRights, r.readHookRights,
+		r.readDaemonSets, r.readKubeletConfig, r.readKubeadmConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs, r.readGateRights, r.readHookRights,
 	} {
 		others.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
@@ -96,10 +97,13 @@ func (r *factsReader) takePolicy(policy *v1alpha1.UpgradePolicy) {
 	}
 }
 
-func (r *factsReader) readManagers() {
+func (r *factsReader) readDaemonSets() {
 	sets := r.clients.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
-	daemonSets := tryList(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
+	daemonSets, err := tryList(r, "DaemonSets", "whether another program may reboot nodes, or kube-proxy was removed,", sets.List, metav1.ListOptions{}, trimDaemonSet)
 	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets), r.facts.Policy.RebootManagers)
+	r.facts.KubeProxyRemoved = err == nil && !slices.ContainsFunc(daemonSets, func(d appsv1.DaemonSet) bool {
+		return d.Namespace == clusterstate.KubeadmNamespace && d.Name == clusterstate.KubeProxyName
+	})
 }
 
 // readKubeletConfig reads what kubeadm writes to every node. Only an upgrade to a
@@ -110,13 +114,45 @@ func (r *factsReader) readKubeletConfig() {
 	}
 	config := &preflight.KubeletConfig{}
 	r.facts.KubeletConfig = config
-	stored, err := r.clients.Kube.CoreV1().ConfigMaps(clusterstate.KubeletConfigMapNamespace).Get(r.ctx, clusterstate.KubeletConfigMapName, metav1.GetOptions{})
+	text, missing, err := r.readConfigMap(clusterstate.KubeletConfigMapName, clusterstate.KubeletConfigMapKey)
 	if err == nil {
-		config.KubeletConfig, err = clusterstate.ParseKubeletConfig([]byte(stored.Data[clusterstate.KubeletConfigMapKey]))
+		config.KubeletConfig, err = clusterstate.ParseKubeletConfig(text)
 	}
 	if err != nil {
-		config.Problem = problemOf(err)
+		config.Problem, config.Missing = problemOf(err), missing
 	}
+}
+
+// readKubeadmConfig reads how kubeadm made the cluster.
+func (r *factsReader) readKubeadmConfig() {
+	if r.facts.Upgrade.Spec.Version == "" {
+		return
+	}
+	config := &preflight.KubeadmConfig{}
+	r.facts.KubeadmConfig = config
+	text, missing, err := r.readConfigMap(clusterstate.KubeadmConfigMapName, clusterstate.KubeadmConfigMapKey)
+	if err == nil {
+		config.ClusterConfiguration, err = preflight.ParseClusterConfiguration(text)
+	}
+	if err != nil {
+		config.Problem, config.Missing = problemOf(err), missing
+	}
+}
+
+// readConfigMap returns what one of kubeadm's ConfigMaps has under the key, and with an error whether that is
+// missing.
+func (r *factsReader) readConfigMap(name, key string) (text []byte, missing bool, err error) {
+	stored, err := r.clients.Kube.CoreV1().ConfigMaps(clusterstate.KubeadmNamespace).Get(r.ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, true, errors.New("it does not exist")
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if stored.Data[key] == "" {
+		return nil, true, fmt.Errorf("it has no key %s", key)
+	}
+	return []byte(stored.Data[key]), false, nil
 }
 
 func (r *factsReader) readPods() {
@@ -128,7 +164,7 @@ func (r *factsReader) readPods() {
 }
 
 func (r *factsReader) readBudgets() {
-	r.facts.Workloads.Budgets = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain",
+	r.facts.Workloads.Budgets, _ = tryList(r, "PodDisruptionBudgets", "which of them would stop a drain",
 		r.clients.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
@@ -136,22 +172,27 @@ func (r *factsReader) readBudgets() {
 }
 
 func (r *factsReader) readDeployments() {
-	r.facts.Workloads.Deployments = tryList(r, "Deployments", "which of them have one replica", r.clients.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+	deployments, err := tryList(r, "Deployments", "which of them have one replica, and whether CoreDNS was removed,",
+		r.clients.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(d *appsv1.Deployment) appsv1.Deployment {
 			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
 		})
+	r.facts.Workloads.Deployments = deployments
+	r.facts.CoreDNSRemoved = err == nil && !slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool {
+		return d.Namespace == clusterstate.KubeadmNamespace && d.Name == clusterstate.CoreDNSName
+	})
 }
 
 func (r *factsReader) readWebhooks() {
 	w := &r.facts.Workloads
 	admission := r.clients.Kube.AdmissionregistrationV1()
 	const why = "which of them would lose their last backend"
-	w.Validating = tryList(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
-	w.Mutating = tryList(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
+	w.Validating, _ = tryList(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
+	w.Mutating, _ = tryList(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
 	if len(w.Validating)+len(w.Mutating) == 0 {
 		return
 	}
-	w.EndpointSlices = tryList(r, "EndpointSlices", "which webhooks would lose their last backend",
+	w.EndpointSlices, _ = tryList(r, "EndpointSlices", "which webhooks would lose their last backend",
 		r.clients.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
@@ -167,15 +208,15 @@ func (r *factsReader) addUnread(sentences ...string) {
 	r.facts.Unread = append(r.facts.Unread, sentences...)
 }
 
-// tryList lists objects that the checks do not require; it adds an error to Unread.
+// tryList lists objects that the checks do not require; it adds an error to Unread, and returns none then.
 func tryList[T any, L runtime.Object](r *factsReader, what, why string,
-	page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
+	page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) ([]T, error) {
 	all, err := listed(r.ctx, page, options, keep)
-	if err == nil {
-		return all
+	if err != nil {
+		r.addUnreadKind(what, why, err)
+		return nil, err
 	}
-	r.addUnreadKind(what, why, err)
-	return nil
+	return all, nil
 }
 
 func (r *factsReader) addUnreadKind(what, why string, err error) {

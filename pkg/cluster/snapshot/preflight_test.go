@@ -265,8 +265,8 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	want := []string{
-		"DaemonSets could not be read (that is forbidden): whether another program may reboot nodes is not known.",
-		"Deployments could not be read (that is forbidden): which of them have one replica is not known.",
+		"DaemonSets could not be read (that is forbidden): whether another program may reboot nodes, or kube-proxy was removed, is not known.",
+		"Deployments could not be read (that is forbidden): which of them have one replica, and whether CoreDNS was removed, is not known.",
 		"MutatingWebhookConfigurations could not be read (that is forbidden): which of them would lose their last backend is not known.",
 		"PodDisruptionBudgets could not be read (that is forbidden): which of them would stop a drain is not known.",
 		"The metrics of the kube-apiserver on cp1 could not be read (it answers 403 forbidden): which deprecated APIs were called there is not known.",
@@ -277,6 +277,12 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	}
 	if facts.KubeletConfig == nil || facts.KubeletConfig.Problem != "that is forbidden" {
 		t.Errorf("the cluster's configuration of kubelets: %+v", facts.KubeletConfig)
+	}
+	if config := facts.KubeadmConfig; config == nil || config.Problem != "that is forbidden" || config.Missing || facts.KubeletConfig.Missing {
+		t.Errorf("how kubeadm made the cluster: %+v", config)
+	}
+	if facts.KubeProxyRemoved || facts.CoreDNSRemoved {
+		t.Error("kube-proxy or CoreDNS counts as removed, and could not be looked for")
 	}
 	if len(facts.Workloads.Pods) != 1 {
 		t.Errorf("%d pods were read, want 1", len(facts.Workloads.Pods))

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -30,8 +31,8 @@ func (h *hostSense) checkKubeadmTarget(ctx context.Context, entry verb.Entry, in
 	var cluster struct {
 		KubernetesVersion string `json:"kubernetesVersion"`
 	}
-	if err := yaml.Unmarshal([]byte(config.Data[clusterConfigurationKey]), &cluster); err != nil {
-		return host.Fail(v1alpha1.ReasonKubeadmConfigDiffers, "decoding the %s in the ConfigMap kube-system/kubeadm-config: %w", clusterConfigurationKey, err)
+	if err := yaml.Unmarshal([]byte(config.Data[clusterstate.KubeadmConfigMapKey]), &cluster); err != nil {
+		return host.Fail(v1alpha1.ReasonKubeadmConfigDiffers, "decoding the %s in the ConfigMap kube-system/kubeadm-config: %w", clusterstate.KubeadmConfigMapKey, err)
 	}
 	if cluster.KubernetesVersion == "" || cluster.KubernetesVersion == in.Spec.Version {
 		return nil
@@ -45,7 +46,7 @@ func lastWriter(config *corev1.ConfigMap) string {
 	var last *metav1.ManagedFieldsEntry
 	for i := range config.ManagedFields {
 		entry := &config.ManagedFields[i]
-		wrote := entry.Time != nil && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:`+clusterConfigurationKey+`"`))
+		wrote := entry.Time != nil && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:`+clusterstate.KubeadmConfigMapKey+`"`))
 		if wrote && (last == nil || last.Time.Before(entry.Time)) {
 			last = entry
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -78,22 +79,19 @@ func (h *hostSense) startVerb(ctx context.Context, entry verb.Entry, key string,
 	return h.Host.Start(ctx, request, entry.Options(in))
 }
 
-// clusterConfigurationKey is where the ConfigMap kubeadm-config has kubeadm's ClusterConfiguration.
-const clusterConfigurationKey = "ClusterConfiguration"
-
 // clusterConfiguration returns kubeadm's ClusterConfiguration.
 func (c *Config) clusterConfiguration(ctx context.Context) (string, error) {
 	config, err := c.kubeadmConfig(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading which container images the cluster uses: %w", err)
 	}
-	return config.Data[clusterConfigurationKey], nil
+	return config.Data[clusterstate.KubeadmConfigMapKey], nil
 }
 
 // kubeadmConfig returns the ConfigMap kubeadm-config. Every kubelet may read it: kubeadm's Role kubeadm:nodes-kubeadm-config
 // allows it to the group system:nodes (kubeadm 1.34, phases/uploadconfig).
 func (c *Config) kubeadmConfig(ctx context.Context) (*corev1.ConfigMap, error) {
-	config, err := c.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
+	config, err := c.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, clusterstate.KubeadmConfigMapName, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("the ConfigMap kube-system/kubeadm-config, as this node's kubelet: %w", err)
 	}

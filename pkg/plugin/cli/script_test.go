@@ -23,6 +23,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
@@ -30,6 +31,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
 
 // withServer runs the tests with an API server.
@@ -104,6 +106,7 @@ var kinds = map[string]schema.GroupVersionResource{
 	"CoordinatorState":    v1alpha1.CoordinatorStates,
 }
 
+// removeObjects removes what tests have made, and makes what kubeadm leaves in a cluster.
 func removeObjects(t *testing.T, config *rest.Config) {
 	t.Helper()
 	client := dynamic.NewForConfigOrDie(config)
@@ -118,6 +121,9 @@ func removeObjects(t *testing.T, config *rest.Config) {
 				t.Fatalf("removing every %s: %v", kind, err)
 			}
 		}
+	}
+	if err := kubetest.MakeKubeadmObjects(context.Background(), kubernetes.NewForConfigOrDie(config)); err != nil {
+		t.Fatal(err)
 	}
 }
 

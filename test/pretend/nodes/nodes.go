@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
 
 // First is the version that all nodes run at first.
@@ -59,7 +60,7 @@ func New(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Config: config, admin: admin, nodes: make([]*node, config.Number)}
-	if err := c.makeKubeadmConfig(ctx); err != nil {
+	if err := kubetest.MakeKubeadmObjects(ctx, admin); err != nil {
 		return nil, err
 	}
 	errs := make([]error, config.Number)

@@ -2,13 +2,11 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,24 +25,6 @@ func (n *node) create(ctx context.Context, do func() error) error {
 		}
 		return nil
 	})
-}
-
-// makeKubeadmConfig makes the ConfigMap that kubeadm leaves in a cluster, with the rights that it gives to
-// kubelets.
-func (c *Cluster) makeKubeadmConfig(ctx context.Context) error {
-	const name, rights = "kubeadm-config", "kubeadm:nodes-kubeadm-config"
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"ClusterConfiguration": "kind: ClusterConfiguration\n"}}
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: rights}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{name}, Verbs: []string{"get"}},
-	}}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: rights}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: rights},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
-	}
-	_, configErr := c.admin.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, config, metav1.CreateOptions{})
-	_, roleErr := c.admin.RbacV1().Roles(metav1.NamespaceSystem).Create(ctx, role, metav1.CreateOptions{})
-	_, bindingErr := c.admin.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, metav1.CreateOptions{})
-	return errors.Join(configErr, roleErr, bindingErr)
 }
 
 // makeObjects makes the Node and its pods.

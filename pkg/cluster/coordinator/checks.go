@@ -97,12 +97,13 @@ func (c *Coordinator) check(ctx context.Context, s clusterstate.Snapshot, p plan
 
 // runChecks reads the facts and runs the checks on them. The report's age counts from now, by the clock that
 // plans are made by: it measures on while the wall clock is set. Nodes and our own kinds are those that the plan
-// was made from: a large cluster would have them in memory twice.
+// was made from: a large cluster would have them in memory twice, and a policy that was just created has not yet
+// the status that says what is blocked.
 func (c *Coordinator) runChecks(ctx context.Context, s clusterstate.Snapshot, p plan.Plan, now time.Time) (*clusterstate.Preflight, error) {
 	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	began, upgrade := time.Now(), *p.Target
-	clients := snapshot.Clients{Kube: c.kube, Ours: c.ours, Access: c.access, Lists: c.reader.Lists(s)}
+	clients := snapshot.Clients{Kube: c.kube, Ours: c.ours, Policy: s.Policy, Access: c.access, Lists: c.reader.Lists(s)}
 	facts, err := snapshot.ReadPreflight(ctx, clients, upgrade, s.Source.Architectures(p.Version))
 	if err != nil {
 		return nil, err

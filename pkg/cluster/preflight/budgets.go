@@ -49,7 +49,7 @@ func (c *checker) checkBudgets() {
 				continue
 			}
 			matching = append(matching, b.Name)
-			if b.protects(pod.Pod) && !(draining && b.allowsWhenHealthy()) {
+			if b.protects(pod.Pod) && (!draining || !b.allowsWhenHealthy()) {
 				b.blocks = append(b.blocks, pod.Node)
 				b.notReady = b.notReady || !pod.Ready
 			}

@@ -23,7 +23,7 @@ import (
 // Clients are the clients that read a cluster.
 type Clients struct {
 	Kube kubernetes.Interface
-	// Ours reads the project's kinds. Nil: ReadPreflight does not read them, and the policy is Policy.
+	// Ours reads the project's kinds. Nil: ReadPreflight does not read them. It reads no policy if it has Policy.
 	Ours   *kube.Kinds
 	Policy *v1alpha1.UpgradePolicy
 	// Access is how these two reach the API server. ReadPreflight reads the metrics of each

@@ -71,7 +71,9 @@ func (r *factsReader) readRequired() error {
 	if r.clients.Ours != nil {
 		k.Go(func() error { return r.clients.readNodeUpgrades(r.ctx, &r.facts.NodeUpgrades) })
 		k.Go(func() error { return r.clients.readInventories(r.ctx, &r.facts.Inventories) })
-		k.Go(r.readPolicy)
+		if r.clients.Policy == nil {
+			k.Go(r.readPolicy)
+		}
 	}
 	return k.Wait()
 }

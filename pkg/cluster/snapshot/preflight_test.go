@@ -60,6 +60,27 @@ func (w *world) clients(config *rest.Config) snapshot.Clients {
 	return snapshot.Clients{Kube: kubernetes.NewForConfigOrDie(config), Ours: ours, Access: config}
 }
 
+// TestGivenPolicyCounts checks that the checks of a policy that was just created know what the coordinator remembers: its
+// own status is not written yet.
+func TestGivenPolicyCounts(t *testing.T) {
+	w := newWorld(t)
+	c := w.clients(w.config)
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Spec.Source.URL = "https://images.example/"
+	w.must(c.Ours.UpgradePolicies.Create(t.Context(), policy, metav1.CreateOptions{}))
+	upgrade := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	facts, err := snapshot.ReadPreflight(t.Context(), c, upgrade, nil)
+	w.must(facts, err)
+	if facts.Blocked != nil || facts.Policy.Source.URL == "" {
+		t.Errorf("from the cluster: %+v, %+v", facts.Blocked, facts.Policy)
+	}
+	c.Policy = policy.DeepCopy()
+	c.Policy.Status.TakenBack = []v1alpha1.TakenBackVersion{{Version: "v1.34.4", Upgrade: v1alpha1.UpgradeReference{Name: "back", UID: "u"}}}
+	if facts, err = snapshot.ReadPreflight(t.Context(), c, upgrade, nil); err != nil || facts.Blocked == nil {
+		t.Errorf("as the coordinator has it: %+v, %v", facts.Blocked, err)
+	}
+}
+
 // addServer makes the pod of an apiserver that says it listens there.
 func (w *world) addServer(node, endpoint string) {
 	w.Helper()

@@ -37,8 +37,8 @@ func (h *hostSense) checkKubeadmTarget(ctx context.Context, entry verb.Entry, in
 	if cluster.KubernetesVersion == "" || cluster.KubernetesVersion == in.Spec.Version {
 		return nil
 	}
-	return host.Fail(v1alpha1.ReasonKubeadmConfigDiffers, "the ConfigMap kube-system/kubeadm-config says kubernetesVersion: %s%s, and kubeadm upgrade node would bring the node to that: let it say %s",
-		cluster.KubernetesVersion, lastWriter(config), in.Spec.Version)
+	return host.Fail(v1alpha1.ReasonKubeadmConfigDiffers,
+		"the ConfigMap kube-system/kubeadm-config says kubernetesVersion: %s%s, and kubeadm upgrade node would bring the node to that: let it say %s", cluster.KubernetesVersion, lastWriter(config), in.Spec.Version)
 }
 
 // lastWriter returns who wrote the ClusterConfiguration last, in parentheses; empty: the API server does not say.
@@ -46,7 +46,7 @@ func lastWriter(config *corev1.ConfigMap) string {
 	var last *metav1.ManagedFieldsEntry
 	for i := range config.ManagedFields {
 		entry := &config.ManagedFields[i]
-		wrote := entry.Time != nil && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:`+clusterstate.KubeadmConfigMapKey+`"`))
+		wrote := entry.Time != nil && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+clusterstate.KubeadmConfigMapKey+`"`))
 		if wrote && (last == nil || last.Time.Before(entry.Time)) {
 			last = entry
 		}

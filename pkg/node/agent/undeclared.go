@@ -31,7 +31,9 @@ type leftOut struct {
 
 // applyDeclared applies a report without the fields that the CRDs do not have. needed reports whether a report without
 // them would not do.
-func applyDeclared[T kube.Object, L kube.List](ctx context.Context, p *reportSense, kind kube.Kind[T, L], report T, subresource string, known *leftOut, needed func(without T) bool) (T, error) {
+func applyDeclared[T kube.Object, L kube.List](
+	ctx context.Context, p *reportSense, kind kube.Kind[T, L], report T, subresource string, known *leftOut, needed func(without T) bool,
+) (T, error) {
 	if now := p.Now(); now.After(known.until) {
 		known.fields = nil
 	}

@@ -25,7 +25,7 @@ func (s State) compareBoot(before v1alpha1.Step, o Observation) State {
 	switch {
 	case s.Step == v1alpha1.StepSettling && before == v1alpha1.StepVerifying:
 		outcome.Boot = v1alpha1.BootUp
-		if tried := o.Host.GuardTried; tried != nil && tried.Upgrade == string(s.Upgrade.UID) {
+		if tried := o.Host.GuardTried; tried != nil && tried.Upgrade == s.Upgrade.UID {
 			outcome.Boot, outcome.Message = v1alpha1.BootAssisted, tried.String()
 		}
 	case s.Step == v1alpha1.StepRolledBack, s.Step == v1alpha1.StepFailed && s.mayReturn() && s.Reason != v1alpha1.ReasonRebootFailed:

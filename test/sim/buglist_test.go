@@ -47,7 +47,7 @@ var bugs = []bug{
 		{"pkg/node/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
 	}},
 	{"a person's cordon is removed", []edit{
-		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !cordonedByOthers(node) {", "{"},
+		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !setByOthers(node, cordonField) {", "{"},
 	}},
 	{"a person's cordon is taken for our own", []edit{
 		{"pkg/node/agent/cordon.go", "if !node.Spec.Unschedulable {", "{"},
@@ -153,7 +153,7 @@ var bugs = []bug{
 		{"pkg/node/machine/kubeadm.go", "case ended && work.OK && !kubeadmDone(o):", "case ended && work.OK && o.Spec.Version == \"\":"},
 	}},
 	{"a cordon that was made anew is taken for the agent's", []edit{
-		{"pkg/node/agent/cordon.go", "ours && !cordonedByOthers(node) {", "ours && node.Name != \"\" {"},
+		{"pkg/node/agent/cordon.go", "ours && !setByOthers(node, cordonField) {", "ours && node.Name != \"\" {"},
 	}},
 	{"an edited Lease is not mended", []edit{
 		{"pkg/cluster/plan/slots.go", "took[lease.Holder] == name {", "(took[lease.Holder] == name || lease.Holder != clusterstate.Owner{}) {"},

@@ -192,7 +192,7 @@ type NodeFacts struct {
 	// Rehearsals are what came of the trials of the node's next boot: with each staged image, and as a plain reboot.
 	// +listType=map
 	// +listMapKey=version
-	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Rehearsals []Rehearsal `json:"rehearsals,omitempty"`
 

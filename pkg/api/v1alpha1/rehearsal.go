@@ -9,18 +9,18 @@ type Rehearsal struct {
 	Version string `json:"version"`
 	// Problems are why the node would not come back from that boot as it should.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Problems []RehearsalProblem `json:"problems,omitempty"`
 	// Untried are the parts that could not be tried, and why, in the words of the program.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Untried []string `json:"untried,omitempty"`
 	// LeftOut are the parts that are never tried, such as a hierarchy in a mutable mode.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=160
+	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	LeftOut []string `json:"leftOut,omitempty"`

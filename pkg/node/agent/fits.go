@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
@@ -17,6 +18,9 @@ var (
 	ofStatus    = limits{text: 1024, items: 256}
 	ofInventory = limits{text: 256, items: 160} // etcd takes 1.5 MB, and the items of sets stand in managedFields, too
 )
+
+// ofRehearsals are lists within a list.
+const ofRehearsals = 16
 
 // maxLog is for fields whose names end in Log.
 const maxLog = 8192
@@ -32,10 +36,16 @@ func (l limits) fitValue(v reflect.Value) {
 			l.fitValue(v.Elem())
 		}
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[v1alpha1.Rehearsal]() {
+			l.items = ofRehearsals
+		}
 		if v.Type() != reflect.TypeFor[metav1.Condition]() {
 			l.fitFields(v)
 		}
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[[]v1alpha1.Rehearsal]() {
+			l.items = ofRehearsals
+		}
 		v.SetLen(min(v.Len(), l.items))
 		for i := range v.Len() {
 			l.fitValue(v.Index(i))

@@ -66,6 +66,11 @@ func TestAnyReportFits(t *testing.T) {
 	var facts v1alpha1.NodeFacts
 	overflow(reflect.ValueOf(&facts), &count)
 	facts.SoftRebootBlocker.Reason = v1alpha1.SystemdTooOld
+	for i := range facts.Rehearsals {
+		for j := range facts.Rehearsals[i].Problems {
+			facts.Rehearsals[i].Problems[j].Reason, facts.Rehearsals[i].Problems[j].Cause = v1alpha1.KubeletRefuses, v1alpha1.CauseNode
+		}
+	}
 	ofInventory.fit(&facts)
 	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: c.node}, NodeFacts: facts}
 	_, err = c.ours.NodeInventories.Apply(t.Context(), inventory, fieldManager, "")

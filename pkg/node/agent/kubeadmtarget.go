@@ -38,7 +38,8 @@ func (h *hostSense) checkKubeadmTarget(ctx context.Context, entry verb.Entry, in
 		return nil
 	}
 	return host.Fail(v1alpha1.ReasonKubeadmConfigDiffers,
-		"the ConfigMap kube-system/kubeadm-config says kubernetesVersion: %s%s, and kubeadm upgrade node would bring the node to that: let it say %s", cluster.KubernetesVersion, lastWriter(config), in.Spec.Version)
+		"the ConfigMap kube-system/kubeadm-config says kubernetesVersion: %s%s, and kubeadm upgrade node would bring the node to that: let it say %s",
+		cluster.KubernetesVersion, lastWriter(config), in.Spec.Version)
 }
 
 // lastWriter returns who wrote the ClusterConfiguration last, in parentheses; empty: the API server does not say.

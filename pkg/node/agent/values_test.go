@@ -103,32 +103,32 @@ func TestNodePatches(t *testing.T) {
 		uncordon      string
 	}{
 		"in service": {
-			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":"patch","kubectl-upgrade.dev/slot":"slot-0"}},"spec":{"unschedulable":true}}`,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","kubectl-upgrade.dev/cordoned-for":"patch","kubectl-upgrade.dev/scale-down-disabled":"patch","kubectl-upgrade.dev/slot":"slot-0"}},"spec":{"unschedulable":true}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
 		},
 		"cordoned by another client": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation),
-			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","kubectl-upgrade.dev/scale-down-disabled":"patch","kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
 		},
 		"cordoned by us": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation),
-			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","kubectl-upgrade.dev/scale-down-disabled":"patch","kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
 		},
 		"with a report of the guard": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation, v1alpha1.GuardAnnotation),
-			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/guard":null,"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","kubectl-upgrade.dev/guard":null,"kubectl-upgrade.dev/scale-down-disabled":"patch","kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/guard":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
 		},
 		"cordoned by us, uncordoned, and cordoned by another client": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation), manager: "kubectl",
-			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","kubectl-upgrade.dev/scale-down-disabled":"patch","kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
 		},
 		"cordoned by us, and then by another client": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation), manager: fieldManager,
-			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","kubectl-upgrade.dev/scale-down-disabled":"patch","kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
 		},
 	} {

@@ -42,6 +42,10 @@ func controlPlaneScenes() []scene {
 			"Block control-plane-node Node/cp-2", "Block control-plane-pod Node/cp-2", "Block control-plane-pod Pod/kube-system/kube-scheduler-cp-2", "Block etcd-member EtcdMember/cp-2",
 			"Block etcd-quorum", "Block etcd-unknown Node/cp-2", "Block facts-missing Node/cp-2",
 		}},
+		{check: "control-plane-node", name: "the upgrade rebooted it, and a person has abandoned it", alter: func(f *preflight.Facts) {
+			away(f, v1alpha1.StepRebooting)
+			upgrade(f, "cp-2").Abandoned = &v1alpha1.Abandoned{Comment: "gone"}
+		}, want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-quorum"}},
 		{check: "control-plane-node", name: "another one is away than that which the upgrade reboots", alter: func(f *preflight.Facts) {
 			f.NodeUpgrades[0].Status.Step = v1alpha1.StepRebooting
 			unready(f, "cp-2")

@@ -130,10 +130,11 @@ func (n *node) ready() bool {
 }
 
 // isAway reports whether an upgrade that goes on has the node out of service, or restarts its control plane's pods. What
-// is not healthy there meanwhile is the upgrade's own doing, and it waits for that itself.
+// is not healthy there meanwhile is the upgrade's own doing, and it waits for that itself; but not of one that a person has
+// abandoned.
 func (n *node) isAway() bool {
 	step := n.status.Step
-	return step.Info().Phase == v1alpha1.PhaseCommitted || step == v1alpha1.StepKubeadm || step == v1alpha1.StepChecking
+	return !n.abandoned && (step.Info().Phase == v1alpha1.PhaseCommitted || step == v1alpha1.StepKubeadm || step == v1alpha1.StepChecking)
 }
 
 // away returns the names of the nodes that are.

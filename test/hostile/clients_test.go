@@ -36,6 +36,7 @@ var clients = map[string]string{
 	"pkg/node/guard/health.go":                own,
 	"pkg/kube/kinds.go":                       own,
 	"pkg/kube/clientset.go":                   own,
+	"pkg/kube/user.go":                        own,
 	"pkg/plugin/leader/leader.go":             persons,
 	"pkg/plugin/cli/reader.go":                persons,
 	"pkg/plugin/cli/doctor.go":                persons,

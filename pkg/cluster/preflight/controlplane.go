@@ -43,8 +43,8 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"addon-removed", blocks,
-		"kube-proxy or CoreDNS is not on the cluster, and kubeadm (1.32 or later) would install it again, as ClusterConfiguration does not disable it; skipPhases in kubeadm-upgrade.yaml is not looked at",
-		"To go on without it: kubectl -n kube-system edit configmap kubeadm-config, and write proxy: {disabled: true} or dns: {disabled: true}. If it is to come back, or its phase is skipped, ignore this check.",
+		"kube-proxy or CoreDNS is not on the cluster, and kubeadm (1.32 or later) would install it again",
+		"To go on without it: kubectl -n kube-system edit configmap kubeadm-config, and write proxy: {disabled: true} or dns: {disabled: true}. If it is to come back, or skipPhases leaves it out, ignore this check.",
 	},
 }
 

@@ -45,7 +45,7 @@ var workloadChecks = []Entry{
 	{
 		"not-drained", warns,
 		"pods tolerate a cordoned node, so a drain leaves them there and asks no PodDisruptionBudget: the reboot ends them",
-		"Remove the toleration (one without a key tolerates everything) from the pod's template, unless they are to stay until the reboot.",
+		"Remove the toleration (one without a key tolerates everything), unless they are to stay until then.",
 	},
 	{
 		"empty-dir", either,

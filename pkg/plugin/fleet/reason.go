@@ -142,8 +142,8 @@ func upgradeReasons(s view.Status, r *Row, add func(int, bool, v1alpha1.Reason, 
 	}
 }
 
-// solvedThere returns the causes of a cluster that follows one that failed, where a person has to solve that: what the
-// follower waits for there needs nobody here.
+// solvedThere returns the causes of a cluster that follows one that failed. A person solves that in the other cluster, so
+// that no cause here needs one.
 func solvedThere(causes []cause) []cause {
 	causes = slices.Clone(causes)
 	for i := range causes {

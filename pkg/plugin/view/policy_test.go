@@ -52,8 +52,8 @@ func TestStatusShowsTheInterval(t *testing.T) {
 	}
 }
 
-// `kubectl upgrade status` does not call it a problem that a patch soaks in another cluster, but for one that nobody solves
-// unless a person does.
+// TestWhatHoldsAutomaticUpgradesIsAProblem checks that `kubectl upgrade status` calls a hold a problem only if it does not
+// pass by itself: a patch that soaks in another cluster is none.
 func TestWhatHoldsAutomaticUpgradesIsAProblem(t *testing.T) {
 	for reason, problem := range map[v1alpha1.Reason]bool{v1alpha1.ReasonNotSoaked: false, v1alpha1.ReasonExternalGateUnknown: false, v1alpha1.ReasonSkew: true} {
 		policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}

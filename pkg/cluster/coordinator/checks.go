@@ -82,6 +82,7 @@ func (c *Coordinator) planWithChecks(ctx context.Context, s clusterstate.Snapsho
 // check runs preflight, and then queues another plan.
 func (c *Coordinator) check(ctx context.Context, s clusterstate.Snapshot, p plan.Plan, now time.Time) <-chan struct{} {
 	done := make(chan struct{})
+	s.Policy = s.Policy.DeepCopy() // notePlan adds to the other one while the checks run
 	c.checks.group.Go(func() {
 		defer close(done)
 		report, err := c.runChecks(ctx, s, p, now)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func unique(modules []*debug.Module, version string) []*debug.Module {
 	list := make([]*debug.Module, len(modules))
 	for i, m := range modules {
 		list[i] = cmp.Or(m.Replace, m)
-		if list[i].Version == "" {
+		if isFolder(list[i].Path) {
 			list[i] = &debug.Module{Path: m.Path, Version: version}
 		}
 	}
@@ -54,6 +55,9 @@ func unique(modules []*debug.Module, version string) []*debug.Module {
 	})
 	return slices.CompactFunc(list, func(a, b *debug.Module) bool { return a.Path == b.Path && a.Version == b.Version })
 }
+
+// isFolder reports whether the path of a module is one of the file system (go.mod reference, "replace directive").
+func isFolder(path string) bool { return strings.HasPrefix(path, ".") || filepath.IsAbs(path) }
 
 func sbom(info *debug.BuildInfo, deps []*debug.Module, version, created string) *cyclonedx.BOM {
 	main := module(info.Main.Path, version)

@@ -14,7 +14,7 @@ func TestUnique(t *testing.T) {
 	for _, m := range unique([]*debug.Module{
 		{Path: "b", Version: "v1.0.0"}, {Path: "a", Version: "v1.1.0"}, {Path: "a", Version: "v1.0.0"},
 		{Path: "a", Version: "v1.1.0"}, {Path: "c", Version: "v1.0.0", Replace: &debug.Module{Path: "b", Version: "v1.0.0"}},
-		{Path: "d", Version: "v0.0.0", Replace: &debug.Module{Path: "./pkg/d"}},
+		{Path: "d", Version: "v0.0.0", Replace: &debug.Module{Path: "./pkg/d", Version: "(devel)"}},
 	}, "v2.0.0") {
 		got = append(got, m.Path+"@"+m.Version)
 	}

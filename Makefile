@@ -222,6 +222,14 @@ bench-memory: assets ## Memory of an agent and of a coordinator on a real API se
 
 # A tag's version, or v0.0.0-gCOMMIT where there is no tag yet.
 RELEASE := $(if $(filter v%,$(VERSION)),$(VERSION),v0.0.0-g$(VERSION))
+gates: ## Write the list of feature gates that Kubernetes has removed; VERSIONS="v1.36.3 v1.37.2 …", the last patch of each minor
+	cd release && go run ./gates ../pkg/cluster/preflight/gates.txt $(VERSIONS)
+
+tzdata: ## Write the time zones from Debian's newest package tzdata, for all programs
+	release/tzdata.sh
+
+gates: VERSIONS ?= v1.32.13 v1.33.13 v1.34.4 v1.35.4 v1.36.3 v1.37.2
+
 release release-image: export KUBECTL ?= $(KUBE_ASSETS)/kubectl
 release: ## Build and test all files of a published version in dist/, and publish nothing; VERSION=v1.2.3
 	RELEASE=$(RELEASE) REPOSITORY=$(IMAGE:%:dev=%) release/release.sh

@@ -4,8 +4,6 @@
 package main
 
 import (
-	_ "time/tzdata" // schedules name time zones, and the container image has only our programs
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/agent"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )

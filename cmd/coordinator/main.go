@@ -2,8 +2,6 @@
 package main
 
 import (
-	_ "time/tzdata" // schedules name time zones, and the container image has only our programs
-
 	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates for https sources
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"

@@ -22,7 +22,7 @@ func newHostCommand() *cobra.Command {
 	for _, entry := range verb.Table {
 		cmd.AddCommand(newVerbCommand(entry))
 	}
-	cmd.AddCommand(newMergeCommand(), &cobra.Command{
+	cmd.AddCommand(newMergeCommand(), newCopyCommand(), &cobra.Command{
 		Use:   "ended VERB",
 		Short: "Write a result for a verb that could not write its own",
 		Args:  cobra.ExactArgs(1),
@@ -73,6 +73,19 @@ func newMergeCommand() *cobra.Command {
 				return err
 			}
 			return printJSON(cmd.OutOrStdout(), seen)
+		},
+	}
+}
+
+// newCopyCommand returns the command that gets a program of a container image, in the unit of a trial.
+func newCopyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    rehearsal.CopyCommand + " SOCKET IMAGE PROGRAM",
+		Short:  "Print a program of a container image",
+		Hidden: true,
+		Args:   cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rehearsal.CopyProgram(cmd.Context(), cmd.OutOrStdout(), args[0], args[1], args[2])
 		},
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
@@ -76,8 +78,21 @@ func gather(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log
 	if err != nil {
 		return nil, err
 	}
+	findImages(ctx, l, &found, log)
 	rehearsal.Rehearse(ctx, l, &found, log)
 	return found, nil
+}
+
+// findImages looks whether the container images that were pulled for the next version are still on the node.
+func findImages(ctx context.Context, l host.Layout, found *verb.HostFacts, log *host.Log) {
+	pulled, err := kubeadm.LastPulled(l)
+	if err == nil && found.ControlPlane && pulled.Version != found.Merged && slices.Contains(found.Installed, pulled.Version) {
+		found.PulledFor = clusterstate.ConfigurationHash(pulled.ClusterConfiguration, pulled.KubeProxyConfig)
+		found.ImagesMissing, err = pulled.Missing(ctx, l)
+	}
+	if err != nil {
+		log.Printf("looking for the container images of %s: %v", pulled.Version, err)
+	}
 }
 
 func disarm(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {

@@ -53,6 +53,7 @@ esac
 export FAULT_CASES=${CASE-} FAULT_FORCE=${FORCE-} MATRIX_CASES=${CASE-} SOAK_DURATION=${DURATION:-1h} SOAK_SEED=${SEED-}
 export RELIABILITY=$root/lab/results/reliability.md COMPATIBILITY=$root/lab/results/compatibility.md SOAK_PAGE=$root/lab/results/soak.md
 [ "$name" != zoo ] || export RELIABILITY=$root/lab/results/nodes.md
+[ "$name" != clusters ] || export RELIABILITY=$root/lab/results/clusters.md
 export CLUSTER_API_PAGE=$root/lab/results/clusterapi.md
 export VIRTUAL_OUT=$root/bin/e2e-$name CGO_ENABLED=0
 cd lab

@@ -159,7 +159,7 @@ const kubeletDropIns = "/etc/kubernetes/kubelet.conf.d"
 func dropIn(name, text string) string {
 	file := "apiVersion: kubelet.config.k8s.io/v1beta1\\nkind: KubeletConfiguration\\n" + text + "\\n"
 	return fmt.Sprintf("mkdir -p %[1]s; grep -q config-dir /var/lib/kubelet/kubeadm-flags.env || sed -i 's,\"$, --config-dir=%[1]s\",' /var/lib/kubelet/kubeadm-flags.env; "+
-		"systemctl restart kubelet; printf '%[3]s' >%[1]s/%[2]s", kubeletDropIns, name, file)
+		"systemctl restart kubelet; sleep 10; printf '%[3]s' >%[1]s/%[2]s", kubeletDropIns, name, file)
 }
 
 func undoDropIn(name string) string { return "rm " + kubeletDropIns + "/" + name }
@@ -363,31 +363,51 @@ Each row is a case of ` + "`make e2e-zoo`" + `: a worker of the [lab](../README.
 // writeZooRows writes the rows of the nodes to the page that RELIABILITY names.
 func writeZooRows(t *testing.T, nodes []*zooNode) {
 	t.Helper()
-	page := os.Getenv("RELIABILITY")
-	if page == "" {
+	var names []string
+	for _, one := range zoo {
+		names = append(names, one.name)
+	}
+	var results []strangeResult
+	for _, n := range nodes {
+		results = append(results, strangeResult{n.name, n.public, n.said, n.failed})
+	}
+	writeStrange(t, zooPage, names, results)
+}
+
+// strangeResult is what came of a strange node or cluster.
+type strangeResult struct {
+	name, public string
+	said         []string
+	failed       bool
+}
+
+// writeStrange adds the rows of results to the page that RELIABILITY names. Page is its beginning, and names are its cases.
+func writeStrange(t *testing.T, page string, names []string, results []strangeResult) {
+	t.Helper()
+	path := os.Getenv("RELIABILITY")
+	if path == "" {
 		return
 	}
-	rows := readRows(t, page)
-	for _, n := range nodes {
-		said := strings.Join(slices.Compact(n.said), "; ")
+	rows := readRows(t, path)
+	for _, r := range results {
+		said := strings.Join(slices.Compact(r.said), "; ")
 		switch {
-		case n.failed:
+		case r.failed:
 			said = "**failed** " + said
 		case said == "":
 			said = "worked in silence"
 		}
-		rows[n.name] = fmt.Sprintf("| `%s` | %s | %s | %s %s |\n", n.name, cell(n.public), cell(said), time.Now().UTC().Format(time.DateOnly), buildComment(t))
+		rows[r.name] = fmt.Sprintf("| `%s` | %s | %s | %s %s |\n", r.name, cell(r.public), cell(said), time.Now().UTC().Format(time.DateOnly), buildComment(t))
 	}
-	text := zooPage
 	var missing []string
-	for _, one := range zoo {
-		if row, ran := rows[one.name]; ran {
-			text += row
+	for _, name := range names {
+		if row, ran := rows[name]; ran {
+			page += row
 		} else {
-			missing = append(missing, one.name)
+			missing = append(missing, name)
 		}
 	}
-	if err := os.WriteFile(page, []byte(text+ofBuilds(rows)+withoutRow(missing)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(page+ofBuilds(rows)+withoutRow(missing)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -56,7 +56,7 @@ var texts = []struct {
 	{bounded, "UpgradePolicy", `conditions[].message`},
 	{ofAgents, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
 		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
-		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] rehearsals[].leftOut[]
+		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] rehearsals[].changes[] rehearsals[].leftOut[]
 		rehearsals[].problems[].message rehearsals[].untried[] rehearsals[].version softRebootBlocker.message
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
@@ -79,7 +79,7 @@ var texts = []struct {
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},
 	{ownWords, "NodeInventory", `rehearsals[].problems[].reason softRebootBlocker.reason`},
 	{ownWords, "NodeUpgrade", `imageProblem.reason`},
-	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source`},
+	{ownWords, "UpgradePolicy", `conditions[].reason conditions[].type coordinatorVersion indexSigned.source timeZoneVersion`},
 }
 
 type schema struct {

@@ -1,5 +1,13 @@
 package clusterstate
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"sigs.k8s.io/yaml"
+)
+
 // What kubeadm keeps in a cluster, in one namespace: the ConfigMap with the ClusterConfiguration, under that key, and
 // the addons that it installs, a DaemonSet and a Deployment (cmd/kubeadm/app/constants/constants.go, v1.34.4).
 const (
@@ -9,3 +17,17 @@ const (
 	KubeProxyName        = "kube-proxy"
 	CoreDNSName          = "coredns"
 )
+
+// ConfigurationHash returns a text that changes with kubeadm's ClusterConfiguration, but not with the version in it, which
+// `kubeadm upgrade apply` sets, and with the configuration of kube-proxy. What cannot be decoded counts as it is.
+func ConfigurationHash(cluster, proxy string) string {
+	var config map[string]any
+	if err := yaml.Unmarshal([]byte(cluster), &config); err == nil {
+		delete(config, "kubernetesVersion")
+		if data, err := json.Marshal(config); err == nil {
+			cluster = string(data)
+		}
+	}
+	hash := sha256.Sum256([]byte(cluster + "\x00" + proxy))
+	return hex.EncodeToString(hash[:])
+}

@@ -22,6 +22,14 @@ func Rehearsal(spec v1alpha1.ClusterUpgradeSpec, facts *v1alpha1.NodeFacts, vers
 // RehearsalProblem returns what people are told of a problem that a rehearsal found.
 func RehearsalProblem(r v1alpha1.Rehearsal, i int) string {
 	problem := r.Problems[i]
+	switch problem.Reason {
+	case v1alpha1.KubeadmRefuses, v1alpha1.ProgramRefuses, v1alpha1.FileMissing:
+		what := fmt.Sprintf("the start of the control plane of %s was tried on the node, and fails", r.Version)
+		if problem.Cause == v1alpha1.CauseNode {
+			what += ", as that of what runs would"
+		}
+		return what + ": " + problem.Message
+	}
 	if problem.Cause == v1alpha1.CauseNode {
 		return fmt.Sprintf("the next boot was tried on the node, and fails with any version: %s", problem.Message)
 	}

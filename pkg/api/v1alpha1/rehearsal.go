@@ -24,6 +24,13 @@ type Rehearsal struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	LeftOut []string `json:"leftOut,omitempty"`
+	// Changes are what the upgrade would change of the node's static pods beside the version, as a person has changed
+	// them: kubeadm writes them anew from its ConfigMap.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	// +optional
+	Changes []string `json:"changes,omitempty"`
 }
 
 // RehearsalProblem is one thing that would go wrong at a boot.
@@ -54,6 +61,9 @@ const (
 	KubeletNotStarted  ProblemReason = "KubeletNotStarted"  // no unit would start kubelet.service, or its program is missing
 	RuntimeMissing     ProblemReason = "RuntimeMissing"     // containerd's program or configuration would be missing
 	KubeletRefuses     ProblemReason = "KubeletRefuses"     // the kubelet would end at once, as it refuses its flags or configuration
+	KubeadmRefuses     ProblemReason = "KubeadmRefuses"     // kubeadm would write no static pods, or refuses the configuration of its upgrade
+	ProgramRefuses     ProblemReason = "ProgramRefuses"     // a program of the control plane would end at once, as it refuses its arguments
+	FileMissing        ProblemReason = "FileMissing"        // an argument of a program of the control plane names a file that is not there
 	AgentCannotBegin   ProblemReason = "AgentCannotBegin"   // the agent could not work with the kubelet's kubeconfig as it is now
 )
 

@@ -276,6 +276,11 @@ type UpgradePolicyStatus struct {
 	// +optional
 	CoordinatorVersion string `json:"coordinatorVersion,omitempty"`
 
+	// TimeZoneVersion is the version of that coordinator's time zone data, such as 2026f.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TimeZoneVersion string `json:"timeZoneVersion,omitempty"`
+
 	// Gates are the last answers to the questions of spec.gates, while an upgrade is active.
 	// +listType=map
 	// +listMapKey=name

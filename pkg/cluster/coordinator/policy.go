@@ -124,7 +124,7 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, d decision) error {
 		return nil
 	}
 	status := d.snapshot.Policy.Status
-	status.CoordinatorVersion = c.version
+	status.CoordinatorVersion, status.TimeZoneVersion = c.version, schedule.ZoneVersion()
 	if planned != nil {
 		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
 	}

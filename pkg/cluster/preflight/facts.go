@@ -104,6 +104,11 @@ var factsChecks = []Entry{
 		"Remove the cause on that node; its agent tries again within a minute. What a rehearsal does and does not see: docs/node.md.",
 	},
 	{
+		"static-pod-changes", warns,
+		"a person has changed a static pod of a control plane, and the upgrade would undo that: kubeadm writes it anew",
+		"To keep it, put it into extraArgs or extraVolumes of ClusterConfiguration: kubectl -n kube-system edit configmap kubeadm-config.",
+	},
+	{
 		"node-clock", warns,
 		"a node's clock differs by more than 30 seconds from the API server's: the node does not begin",
 		"Set the clock on that node, and check why it was wrong: timedatectl status.",
@@ -186,6 +191,9 @@ func (c *checker) checkRehearsal(n *node) {
 	}
 	for i := range rehearsal.Problems {
 		c.onNode(n, v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Message: fmt.Sprintf("%s: %s.", n.name, rules.RehearsalProblem(*rehearsal, i))})
+	}
+	for _, change := range rehearsal.Changes {
+		c.add(v1alpha1.Finding{ID: "static-pod-changes", Object: n.object(), Message: fmt.Sprintf("The upgrade would change %s's %s.", n.name, change)})
 	}
 	for _, part := range rehearsal.Untried {
 		c.add(v1alpha1.Finding{ID: v1alpha1.CheckRehearsal, Level: v1alpha1.LevelWarn, Object: n.object(),

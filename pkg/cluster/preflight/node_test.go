@@ -239,6 +239,16 @@ func factsScenes() []scene {
 		{check: "rehearsal", name: "a part that could not be tried", alter: func(f *preflight.Facts) {
 			facts(f, "worker-1").Rehearsals = []v1alpha1.Rehearsal{{Version: f.Upgrade.Spec.Version, Untried: []string{"the merge: Operation not permitted"}, LeftOut: []string{"the merge of /etc"}}}
 		}, want: []string{"Warn rehearsal Node/worker-1"}},
+		{check: "rehearsal", name: "the programs of a control plane", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Rehearsals = rehearsed(f.Upgrade.Spec.Version, v1alpha1.CauseNode, "kube-apiserver refuses a flag")
+			facts(f, "cp-1").Rehearsals[0].Problems[0].Reason = v1alpha1.ProgramRefuses
+		}, want: []string{"Block rehearsal Node/cp-1"}},
+		{check: "static-pod-changes", name: "a flag that a person has set", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Rehearsals = []v1alpha1.Rehearsal{{Version: f.Upgrade.Spec.Version, Changes: []string{"kube-apiserver: --audit-log-path=- is removed"}}}
+		}, want: []string{"Warn static-pod-changes Node/cp-1"}},
+		{check: "static-pod-changes", name: "none", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Rehearsals = []v1alpha1.Rehearsal{{Version: f.Upgrade.Spec.Version}}
+		}},
 		{check: "rehearsal", name: "another version", alter: func(f *preflight.Facts) {
 			facts(f, "worker-1").Rehearsals = rehearsed("v1.34.1", v1alpha1.CauseVersion, "the kubelet refuses a flag")
 		}},

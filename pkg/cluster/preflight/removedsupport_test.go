@@ -72,6 +72,11 @@ func trapScenes() []scene {
 	}
 	worker := func(id string) []string { return []string{"Block " + id + " Node/worker-1 @worker-1"} }
 	return append([]scene{
+		{check: "version-newer", name: "than the lists", alter: to("v1.37.2", "v1.38.1", func(*preflight.Facts) {}), want: []string{"Warn version-newer"}},
+		{check: "version-newer", name: "the last in the lists", alter: to("v1.36.3", "v1.37.2", func(*preflight.Facts) {})},
+		{check: "feature-gate", name: "which 1.37 removes", alter: to("v1.36.3", "v1.37.2", gate(func(c *corev1.Container) {
+			c.Command = append(c.Command, "--feature-gates=SidecarContainers=true")
+		})), want: []string{"Block feature-gate Pod/kube-system/kube-scheduler-cp-1"}},
 		{check: "cgroup-v1", name: "1.35", alter: cgroup1("worker-1", nil), want: worker("cgroup-v1")},
 		{check: "cgroup-v1", name: "1.35 on a control plane", alter: cgroup1("cp-1", ptr.To(true)), want: []string{"Block cgroup-v1 Node/cp-1"}},
 		{check: "cgroup-v1", name: "failCgroupV1: false in the file that kubeadm writes anew", alter: cgroup1("worker-1", ptr.To(false)), want: worker("cgroup-v1")},
@@ -158,7 +163,7 @@ func trapScenes() []scene {
 		{check: "containerd-1", name: "1.35", alter: containerd("1.7.21")},
 		{check: "containerd-1", name: "1.36", alter: to("v1.35.4", "v1.36.3", containerd("1.7.21")), want: []string{"Warn containerd-1"}},
 		{check: "containerd-1", name: "1.36 with containerd 2", alter: to("v1.35.4", "v1.36.3", containerd("2.0.0"))},
-		{check: "containerd-1", name: "1.38", alter: to("v1.37.1", "v1.38.0", containerd("1.7.21")), want: worker("containerd-1")},
+		{check: "containerd-1", name: "1.38", alter: to("v1.37.1", "v1.38.0", containerd("1.7.21")), want: append(worker("containerd-1"), "Warn version-newer")},
 	}, []scene{
 		{check: "api-removed", name: "in the target", alter: called("1.35"), want: []string{"Block api-removed API/storage.k8s.io/v1beta1 csinodes/status"}},
 		{check: "api-removed", name: "after the target", alter: called("1.36")},

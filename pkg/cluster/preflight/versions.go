@@ -52,6 +52,11 @@ var versionChecks = []Entry{
 		"Publish that image, or choose a version that every architecture has: kubectl upgrade releases.",
 	},
 	{
+		"version-newer", warns,
+		"the minor is newer than the lists of removed feature gates, flags and fields of this version of kubectl-upgrade",
+		"Install the newest kubectl-upgrade, or look at each node's rehearsal once the image is staged: kubectl get nodeinventory NODE -o yaml.",
+	},
+	{
 		"image-replaced", warns,
 		"the source has another image of the version than before",
 		"Ask its publisher why. An upgrade uses the images that the source had when it was triggered.",
@@ -82,6 +87,7 @@ func (c *checker) checkVersions() {
 	c.checkAPIServers(servers)
 	c.checkKubelets(slices.SortedFunc(maps.Keys(servers), version.Version.Compare))
 	c.checkOffered()
+	c.checkKnownMinor()
 	c.checkReplaced()
 	c.checkBlocked()
 }
@@ -249,8 +255,8 @@ type removal struct {
 }
 
 // removedFlags are flags of the kubelet. What the options of v1.32.13,
-// v1.33.13, v1.34.4, v1.35.4 and v1.36.3 define (cmd/kubelet/app/options) was
-// compared; the changelogs agree. 1.33 and 1.36 removed none.
+// v1.33.13, v1.34.4, v1.35.4, v1.36.3 and v1.37.2 define (cmd/kubelet/app/options) was
+// compared; the changelogs agree. 1.33, 1.36 and 1.37 removed none.
 //
 // pod-infra-container-image is not here: see kubeadmRemoves.
 var removedFlags = []removal{
@@ -273,46 +279,6 @@ var kubeadmRemoves = []removal{{"pod-infra-container-image", 35}}
 // field was removed from 1.33 to 1.36. One is still there and refused.
 var removedFields = []removal{
 	{"runOnce", 32}, // pkg/node/kubelet/apis/config/validation: "Runonce mode has been deprecated and should not be set"
-}
-
-// removedGates are feature gates, with the minor from which on no component knows
-// them. A component that is given a gate it does not know does not start ("unrecognized
-// feature gate", k8s.io/component-base/featuregate).
-//
-// The values of the constants in pkg/features, k8s.io/apiserver and
-// k8s.io/component-base of v1.32.13, v1.33.13, v1.34.4, v1.35.4 and v1.36.3 were
-// compared. From 1.33 on test/compatibility_lifecycle/reference lists the gates
-// of the other modules too; none of those went.
-var removedGates = gates(map[int][]string{
-	33: {
-		"APIListChunking", "AdmissionWebhookMatchConditions", "AggregatedDiscoveryEndpoint", "AppArmor", "AppArmorFields",
-		"CPUManager", "DisableCloudProviders", "DisableKubeletCloudCredentialProviders", "EfficientWatchResumption",
-		"JobPodFailurePolicy", "KubeProxyDrainingTerminatingNodes", "PDBUnhealthyPodEvictionPolicy",
-		"PersistentVolumeLastPhaseTransitionTime", "RemainingItemCount", "VolumeCapacityPriority", "WatchBookmark",
-	},
-	34: {
-		"DevicePluginCDIDevices", "ElasticIndexedJob", "LegacySidecarContainers", "PodDisruptionConditions", "StatefulSetStartOrdinal",
-	},
-	35: {
-		"AllowServiceLBStatusOnNonLB", "ComponentSLIs", "CronJobsScheduledAnnotation", "LoadBalancerIPMode", "PodIndexLabel",
-		"ProbeHostPodSecurityStandards", "SizeMemoryBackedVolumes", "StatefulSetAutoDeletePVC", "StrictCostEnforcementForVAP",
-		"StrictCostEnforcementForWebhooks", "UserNamespacesPodSecurityStandards",
-	},
-	36: {
-		"CSIMigrationPortworx", "HonorPVReclaimPolicy", "InPlacePodVerticalScalingAllocatedStatus",
-		"InTreePluginPortworxUnregister", "MemoryManager", "ServiceTrafficDistribution",
-		"StructuredAuthorizationConfiguration", "TopologyAwareHints", "WatchFromStorageWithoutResourceVersion",
-	},
-})
-
-func gates(byMinor map[int][]string) map[string]int {
-	minors := map[string]int{}
-	for minor, names := range byMinor {
-		for _, name := range names {
-			minors[name] = minor
-		}
-	}
-	return minors
 }
 
 // checkAPIs names each API that is called and that the version no longer serves.

@@ -102,6 +102,7 @@ func (a *Agent) work(ctx context.Context, action machine.Action, r *round) error
 	in := verb.Input{
 		Spec: r.Spec, Method: a.state.Method, SoftReboots: r.Host.SoftReboots, Active: r.Host.Active,
 		ClusterConfiguration: func() (string, error) { return a.clusterConfiguration(ctx) },
+		KubeProxyConfig:      func() (string, error) { return a.kubeProxyConfig(ctx) },
 	}
 	if action.Verb == verb.Restart {
 		answered, refused := a.etcd.keepsMajority(ctx, r)

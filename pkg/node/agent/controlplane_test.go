@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -239,6 +240,28 @@ func TestKubeadmConfigCannotBeRead(t *testing.T) {
 	}
 	c.createKubeadmConfig()
 	c.await("it goes on", func(s agentStatus) bool { return s.Versions.Pulled == "v1.34.4" })
+}
+
+// TestPullOfFormerConfiguration checks that the images are listed and pulled again for another ClusterConfiguration than
+// that of the last pull, and no more once it is the same.
+func TestPullOfFormerConfiguration(t *testing.T) {
+	c := newControlPlane(t, "agent-former-config")
+	config, err := c.admin.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubeadm-config", metav1.GetOptions{})
+	c.must(err)
+	pulledFor := func(text string) {
+		c.host.Lock()
+		defer c.host.Unlock()
+		c.host.Facts.PulledFor = clusterstate.ConfigurationHash(text, "")
+	}
+	pulls := func() int {
+		return len(slices.DeleteFunc(slices.Clone(c.host.Verbs()), func(v string) bool { return v != "pull" }))
+	}
+	pulledFor("kind: ClusterConfiguration\nimageRepository: former.example\n")
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.await("they are pulled again", func(agentStatus) bool { return pulls() > 1 })
+	pulledFor(config.Data["ClusterConfiguration"])
+	c.await("they are pulled", func(s agentStatus) bool { return s.Step == v1alpha1.StepWaiting && s.Versions.Pulled == "v1.34.4" })
 }
 
 // TestKubeadmOutputIsLogged checks that kubeadm's output is in the agent's output, and its

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/access"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
@@ -31,6 +32,8 @@ type hostView struct {
 	at    time.Time // when they were asked for
 	asked pendingRequest
 	wrong string // why the last gathering failed
+	// configurationChanged reports whether the cluster had another ClusterConfiguration after that than the last pull.
+	configurationChanged bool
 }
 
 // pendingRequest is one request for facts. Its key is never used twice: the answer to
@@ -56,6 +59,7 @@ func (h *hostSense) gather(ctx context.Context, r *round, after string) error {
 			return err
 		}
 		h.engine.ask.Store(true) // so that its status is no older than the facts
+		h.compareConfiguration(ctx, r)
 	}
 	age := r.Now.Sub(seen.asked.at)
 	stale := seen.facts == nil || seen.wrong != "" || seen.after != after || age >= seen.maxAge() ||
@@ -70,6 +74,23 @@ func (h *hostSense) gather(ctx context.Context, r *round, after string) error {
 		return errors.New(seen.wrong)
 	}
 	return nil
+}
+
+// compareConfiguration reads whether kubeadm's ClusterConfiguration, or kube-proxy's configuration, has changed since
+// container images were pulled for an upgrade of this control plane. One that cannot be read now is compared with the next facts.
+func (h *hostSense) compareConfiguration(ctx context.Context, r *round) {
+	facts := h.seen.facts
+	if facts == nil || facts.PulledFor == "" || r.Spec.Upgrade == nil || h.seen.wrong != "" {
+		h.seen.configurationChanged = false
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
+	defer cancel()
+	config, err := h.clusterConfiguration(ctx)
+	proxy, err2 := h.kubeProxyConfig(ctx)
+	if err == nil && err2 == nil {
+		h.seen.configurationChanged = clusterstate.ConfigurationHash(config, proxy) != facts.PulledFor
+	}
 }
 
 func (v *hostView) answer(last *verb.Result) error {

@@ -110,7 +110,7 @@ func (h *hostSense) read(ctx context.Context, r *round) error {
 		return nil
 	}
 	r.Host = hostOf(*h.seen.facts, h.engine.status)
-	r.Host.At = h.seen.at
+	r.Host.At, r.Host.ConfigurationChanged = h.seen.at, h.seen.configurationChanged
 	return h.readControlPlaneWork(ctx, r)
 }
 

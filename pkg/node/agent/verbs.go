@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -96,6 +97,19 @@ func (c *Config) kubeadmConfig(ctx context.Context) (*corev1.ConfigMap, error) {
 		return nil, fmt.Errorf("the ConfigMap kube-system/kubeadm-config, as this node's kubelet: %w", err)
 	}
 	return config, nil
+}
+
+// kubeProxyConfig returns the configuration of kube-proxy; empty: there is none, or the kubelet may not read it. It may read
+// the ConfigMaps of pods on its node, of which kube-proxy's is one where kube-proxy runs (the Node authorizer).
+func (c *Config) kubeProxyConfig(ctx context.Context) (string, error) {
+	config, err := c.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, clusterstate.KubeProxyName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading kube-proxy's configuration: %w", err)
+	}
+	return config.Data["config.conf"], nil
 }
 
 // checkPolicy returns the UpgradePolicy, read live, so that a key that was removed from it is no

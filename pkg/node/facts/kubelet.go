@@ -30,7 +30,8 @@ func FindKubelet(ctx context.Context, l host.Layout) *Kubelet {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	g := newGatherer(l, func(name string) (service, error) { return askSystemd(ctx, name) })
-	return g.findKubelet(g.service(kubeletUnit))
+	g.own = g.findKubelet(g.service(kubeletUnit))
+	return g.own
 }
 
 const kubeletUnit = "kubelet.service"

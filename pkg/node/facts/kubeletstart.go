@@ -57,24 +57,26 @@ func (k *Kubelet) Program() string {
 	return k.process.program
 }
 
-// ConfigFiles returns the files of its configuration, in the order in which it merges them.
-func (k *Kubelet) ConfigFiles() []string { return k.g.kubeletConfigPaths(k.flags) }
+// ConfigFiles returns the files of its configuration, in the order in which it merges them, and the CA of its clients.
+func (k *Kubelet) ConfigFiles() []string { return k.g.kubeletPaths(k.flags) }
 
-func (g *gatherer) kubeletConfigPaths(f flags) (paths []string) {
-	if config := f.value("config"); config != "" {
-		paths = append(paths, config)
+func (g *gatherer) kubeletConfigPaths(f flags) []string {
+	return append([]string{f.kubeletConfig()}, g.configDropIns(f)...)
+}
+
+// kubeletPaths returns the paths of the files that the flags and the configuration name.
+func (g *gatherer) kubeletPaths(f flags) []string {
+	paths := g.kubeletConfigPaths(f)
+	if authority := g.clientAuthority(f, paths); authority != "" {
+		paths = append(paths, authority)
 	}
-	return append(paths, g.configDropIns(f)...)
+	return paths
 }
 
 // kubeletFiles returns the files that the flags name. One that is not there is left out: the kubelet says so. None may have
 // a private key.
 func (g *gatherer) kubeletFiles(f flags) (files []host.File, err error) {
-	paths := g.kubeletConfigPaths(f)
-	if authority := g.clientAuthority(f, paths); authority != "" {
-		paths = append(paths, authority)
-	}
-	for _, path := range paths {
+	for _, path := range g.kubeletPaths(f) {
 		content, err := g.read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -221,6 +221,21 @@ func (g *gatherer) namedPatches() []string {
 	return named
 }
 
+// Patches returns the files of the patches that an upgrade of this node applies.
+func (k *Kubelet) Patches() (files []host.File) {
+	for _, dir := range k.g.namedPatches() {
+		if dir == "" {
+			continue
+		}
+		for _, name := range k.g.list(dir) {
+			if patchFile.MatchString(name) {
+				files = append(files, host.File{Path: filepath.Join(dir, name), Content: k.g.readIfThere(filepath.Join(dir, name))})
+			}
+		}
+	}
+	return files
+}
+
 // kubeletPatch matches the names of kubeadm's patches that are a part of a kubelet's
 // configuration. A JSON patch is a list of operations instead.
 var kubeletPatch = regexp.MustCompile(`^kubeletconfiguration[^.+]*(\+(strategic|merge))?\.(json|yaml)$`)

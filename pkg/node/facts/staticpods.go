@@ -52,13 +52,30 @@ func (k *Kubelet) StaticPod(component string) (*StaticPod, error) {
 	case err != nil:
 		return nil, err
 	}
-	for _, c := range pod.Spec.Containers {
-		if c.Name == component {
-			return &StaticPod{pod: *pod, container: c, flags: parseFlags(slices.Concat(c.Command, c.Args))}, nil
-		}
+	if found := NewStaticPod(pod, component); found != nil {
+		return found, nil
 	}
 	return nil, fmt.Errorf("%s has no container named %s", path, component)
 }
+
+// NewStaticPod returns the component of a pod. Nil: the pod has no container of that name.
+func NewStaticPod(pod *corev1.Pod, component string) *StaticPod {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == component {
+			return &StaticPod{pod: *pod, container: c, flags: parseFlags(slices.Concat(c.Command, c.Args))}
+		}
+	}
+	return nil
+}
+
+// Pod returns the pod of the component.
+func (p *StaticPod) Pod() corev1.Pod { return p.pod }
+
+// Container returns the container of the component.
+func (p *StaticPod) Container() corev1.Container { return p.container }
+
+// Flags returns the flags of the component, each with its values.
+func (p *StaticPod) Flags() map[string][]string { return p.flags }
 
 // readPod reads a file of the folder of static pods as the kubelet does.
 func (g *gatherer) readPod(path string) (*corev1.Pod, error) {
@@ -80,7 +97,13 @@ func (g *gatherer) readPod(path string) (*corev1.Pod, error) {
 func (p *StaticPod) Flag(name string) string { return p.flags.value(name) }
 
 // OnNode returns the path on the node of a file or folder of the container.
-func (p *StaticPod) OnNode(path string) string {
+func (p *StaticPod) OnNode(path string) string { return cmp.Or(p.mounted(path), path) }
+
+// Mounts reports whether a file or folder of the container lies in a folder of the node.
+func (p *StaticPod) Mounts(path string) bool { return p.mounted(path) != "" }
+
+// mounted returns the path on the node; empty: it is in no volume of the node.
+func (p *StaticPod) mounted(path string) string {
 	mount, below := "", ""
 	for _, m := range p.container.VolumeMounts {
 		rest, err := filepath.Rel(m.MountPath, path)
@@ -88,7 +111,7 @@ func (p *StaticPod) OnNode(path string) string {
 			mount, below = m.MountPath, filepath.Join(p.hostPath(m.Name), m.SubPath, rest)
 		}
 	}
-	return cmp.Or(below, path)
+	return below
 }
 
 // hostPath returns the path of a volume on the node; "" if it is of another kind.

@@ -23,11 +23,17 @@ import (
 // Confined is one run of a program of an image that is not trusted yet, see RunConfined.
 type Confined struct {
 	// Image is the open file of the image. The unit mounts this file, also if another one
-	// has its name by now.
+	// has its name by now. Nil: Executable is run.
 	Image *os.File
-	// Program is the program's path in the image, such as usr/bin/kubelet.
+	// Program is the program's path in the image, such as usr/bin/kubelet; for an Executable only its name, for messages.
 	Program string
-	Args    []string
+	// Executable is a program in memory, as ProgramOf returns it. It is the standard input, too.
+	Executable *os.File
+	Args       []string
+	// Env are more variables, such as NAME=value.
+	Env []string
+	// Work is a folder in which the program may write; empty: there is none. What it writes is gone afterwards.
+	Work string
 	// Files are shown to the program, read-only. None may have a secret.
 	Files []File
 	// Stdin is the program's standard input; nil means /dev/null.
@@ -48,13 +54,16 @@ type ProgramFailure struct{ text string }
 
 func (f *ProgramFailure) Error() string { return f.text }
 
+// NewProgramFailure returns the error of a program that ended well, and did not print what it should.
+func NewProgramFailure(text string) *ProgramFailure { return &ProgramFailure{text} }
+
 func failure(format string, args ...any) error {
 	return &ProgramFailure{fmt.Sprintf(format, args...)}
 }
 
 // RunConfined runs a program of an image in a unit that can neither write, connect, nor read
 // anything but the image, the node's /usr, the given files and its own standard input (see confinement), and
-// returns its standard output. An error of the program is a ProgramFailure.
+// returns its standard output. An error of the program is a ProgramFailure; what it printed before is returned as well.
 func RunConfined(ctx context.Context, r Confined) (string, error) {
 	c := NewClient(Root, "", nil)
 	defer func() { _ = c.Close() }()
@@ -171,6 +180,12 @@ type bind struct {
 	Flags               uint64
 }
 
+// temporary is one of the a(ss) of TemporaryFileSystem=.
+type temporary struct{ Path, Options string }
+
+// executable is the program that a unit has as its standard input.
+const executable = "/proc/self/fd/0"
+
 // recursive is MS_REC.
 const recursive = uint64(1 << 14)
 
@@ -181,8 +196,10 @@ func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Pro
 		Allow bool
 		Names []string
 	}
-	program := filepath.Join(confinedImage, r.Program)
-	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.Image.Fd())
+	program, input := executable, r.Executable
+	if r.Image != nil {
+		program, input = filepath.Join(confinedImage, r.Program), f.in
+	}
 	binds := []bind{
 		{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
 		{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},
@@ -196,8 +213,8 @@ func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Pro
 		systemdbus.PropType("exec"),
 		property("AddRef", true),
 		property("CollectMode", "inactive-or-failed"),
-		systemdbus.PropExecStart(append([]string{program}, r.Args...), false),
-		property("Environment", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GOMAXPROCS=2"}),
+		property("ExecStart", []command{{Path: program, Argv: append([]string{filepath.Base(r.Program)}, r.Args...)}}),
+		property("Environment", append([]string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GOMAXPROCS=2"}, r.Env...)),
 		property("WorkingDirectory", "/"),
 		property("IgnoreSIGPIPE", false),
 		property("StandardOutputFileDescriptor", dbus.UnixFD(f.out.Fd())), //nolint:gosec // a descriptor is small
@@ -215,7 +232,6 @@ func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Pro
 		// What it sees. systemd adds /proc, /dev, /sys, /run and /tmp; it could write to the
 		// inaccessible places.
 		property("RootDirectory", confinedRoot),
-		property("MountImages", []mountImage{{Source: source, Destination: confinedImage, Options: []imageOption{}}}),
 		property("BindReadOnlyPaths", binds),
 		property("InaccessiblePaths", []string{"-+/tmp", "-+/var/tmp", "-+/dev/shm", "-+/dev/mqueue", "-+/dev/hugepages", "-+/run/lock", "-+/run/systemd/journal"}),
 		property("ProtectSystem", "strict"),
@@ -258,14 +274,24 @@ func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Pro
 		property("CPUWeight", uint64(10)),
 		property("OOMScoreAdjust", int32(1000)),
 	}
-	if f.in != nil {
-		properties = append(properties, property("StandardInputFileDescriptor", dbus.UnixFD(f.in.Fd()))) //nolint:gosec // a descriptor is small
+	if r.Image != nil {
+		source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.Image.Fd())
+		properties = append(properties, property("MountImages", []mountImage{{Source: source, Destination: confinedImage, Options: []imageOption{}}}))
+	}
+	if r.Work != "" {
+		properties = append(properties, property("TemporaryFileSystem", []temporary{{r.Work, "mode=1777,size=1M"}}))
+	}
+	if input != nil {
+		properties = append(properties, property("StandardInputFileDescriptor", dbus.UnixFD(input.Fd()))) //nolint:gosec // a descriptor is small
 	}
 	return properties
 }
 
 // confinedOutputs are files in memory: the standard input and outputs of a confined program.
-type confinedOutputs struct{ in, out, err *os.File }
+type confinedOutputs struct {
+	in, out, err *os.File
+	kept         bool // out is not read: it may have more than confinedOutput, and the caller has it
+}
 
 func confinedFiles(stdin []byte) (f *confinedOutputs, err error) {
 	f = &confinedOutputs{}
@@ -331,7 +357,12 @@ const exited = 1
 
 // result returns the standard output, or the error that the end and the outputs tell.
 func (f *confinedOutputs) result(end confinedEnd, stderr io.Writer) (string, error) {
-	stdout, long, err := contentOf(f.out)
+	var stdout string
+	var long bool
+	var err error
+	if !f.kept {
+		stdout, long, err = contentOf(f.out)
+	}
 	errorsText, longErrors, err2 := contentOf(f.err)
 	if err := errors.Join(err, err2); err != nil {
 		return "", err
@@ -352,7 +383,7 @@ func (f *confinedOutputs) result(end confinedEnd, stderr io.Writer) (string, err
 	case end.code > exited && slices.Contains(ownSignals, unix.Signal(end.status)):
 		return "", failure("it was killed by the signal %s%s", unix.SignalName(unix.Signal(end.status)), said)
 	case end.result == "exit-code" && (end.status < firstSetupStatus || end.status > lastSetupStatus || end.status == execStatus):
-		return "", failure("it ended with the exit status %d%s", end.status, said)
+		return stdout, failure("it ended with the exit status %d%s", end.status, said)
 	}
 	what := fmt.Sprintf("could not be set up: %s, status %d (systemd.exec(5)); its journal on the node may say why", end.result, end.status)
 	if end.code > exited {

@@ -191,6 +191,34 @@ func TestConfinedProgramWorks(t *testing.T) {
 	}
 }
 
+// TestConfinedWork checks that a program writes where it may, and nowhere else.
+func TestConfinedWork(t *testing.T) {
+	for args, want := range map[string]string{"write-in /work": "write-in: done", "write-in /image": "read-only file system", "write-in /": "read-only file system"} {
+		out, err := confine(t, host.Confined{Program: "usr/bin/tries", Args: strings.Fields(args), Work: "/work", Env: []string{"UNUSED=1"}})
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %q %v, want %q", args, out, err, want)
+		}
+	}
+}
+
+// TestConfinedExecutable runs a program in memory.
+func TestConfinedExecutable(t *testing.T) {
+	program, err := os.Open(host.Program(host.Root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close() }()
+	out, err := host.RunConfined(t.Context(), host.Confined{Executable: program, Program: "node-agent", Args: []string{"host", "--help"}})
+	if err != nil || !strings.Contains(out, "node-agent host") {
+		t.Errorf("%q %v", out, err)
+	}
+	_, err = host.RunConfined(t.Context(), host.Confined{Executable: program, Program: "node-agent", Args: []string{"--no-such-flag"}})
+	var failed *host.ProgramFailure
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestStageConfines stages an image whose kubelet is hostile: it changes nothing on the node,
 // and the node tells what it tried.
 func TestStageConfines(t *testing.T) {

@@ -49,6 +49,9 @@ func Pull(ctx context.Context, l host.Layout, args verb.PullArgs, log *host.Log)
 	}
 	defer func() { _ = file.Close() }()
 	out, err := pull(ctx, l, file, args, log)
+	if err == nil {
+		err = Pulled{Version: args.Version, ClusterConfiguration: args.ClusterConfiguration, KubeProxyConfig: args.KubeProxyConfig, Images: out.Images}.write(l)
+	}
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonPullFailed, "%w", err)
 	}
@@ -90,7 +93,9 @@ var runConfined = host.RunConfined
 // listImages returns the images that the staged kubeadm lists. kubeadm uses no network for
 // that, because the version is given.
 func listImages(ctx context.Context, staged *os.File, args verb.PullArgs, log *host.Log) ([]string, error) {
-	config, err := configFor(args.ClusterConfiguration, args.Version)
+	config, err := configFor(args.ClusterConfiguration, args.Version, map[string]any{
+		"kind": "InitConfiguration", "localAPIEndpoint": map[string]any{"advertiseAddress": "192.0.2.1"},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +149,10 @@ func checkImages(printed, cluster string) ([]string, error) {
 	return images, nil
 }
 
-// configFor returns the cluster's configuration for that version. With an address, kubeadm does
-// not look for one among the interfaces, of which a confined program sees none.
-func configFor(cluster, version string) ([]byte, error) {
+// configFor returns the cluster's configuration for that version, and own as a second document of the same version of
+// kubeadm's API. With an address in that, kubeadm does not look for one among the interfaces, of which a confined program
+// sees none.
+func configFor(cluster, version string, own map[string]any) ([]byte, error) {
 	var config map[string]any
 	if err := yaml.Unmarshal([]byte(cluster), &config); err != nil {
 		return nil, fmt.Errorf("decoding the cluster's ClusterConfiguration: %w", err)
@@ -154,13 +160,13 @@ func configFor(cluster, version string) ([]byte, error) {
 	if config["kind"] != "ClusterConfiguration" {
 		return nil, fmt.Errorf("the ConfigMap kubeadm-config has a %q, not a ClusterConfiguration", config["kind"])
 	}
-	config["kubernetesVersion"] = version
+	config["kubernetesVersion"], own["apiVersion"] = version, config["apiVersion"]
 	text, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
-	const own = "---\napiVersion: %v\nkind: InitConfiguration\nlocalAPIEndpoint: {advertiseAddress: 192.0.2.1}\n"
-	return fmt.Appendf(text, own, config["apiVersion"]), nil
+	ownText, err := yaml.Marshal(own)
+	return slices.Concat(text, []byte("---\n"), ownText), err
 }
 
 // defaultSocket is the socket of containerd, also on Flatcar.
@@ -178,7 +184,7 @@ type containerRuntime struct {
 }
 
 func connectRuntime(l host.Layout) (*containerRuntime, error) {
-	socket, err := runtimeSocket(l)
+	socket, err := RuntimeSocket(l)
 	if err != nil {
 		return nil, err
 	}
@@ -207,9 +213,9 @@ func (r *containerRuntime) pull(ctx context.Context, image string) error {
 
 var endpointFlag = regexp.MustCompile(`--container-runtime-endpoint[= ]([^\s"']+)`)
 
-// runtimeSocket returns the socket that the kubelet is configured to use. Its flag prevails
+// RuntimeSocket returns the socket that the kubelet is configured to use. Its flag prevails
 // over its configuration.
-func runtimeSocket(l host.Layout) (string, error) {
+func RuntimeSocket(l host.Layout) (string, error) {
 	flags, err := os.ReadFile(l.At(host.KubeletFlags))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("reading the kubelet's flags: %w", err)

@@ -201,7 +201,7 @@ func TestRuntimeSocket(t *testing.T) {
 					write(t, l, path, text)
 				}
 			}
-			got, err := runtimeSocket(l)
+			got, err := RuntimeSocket(l)
 			if got != test.want || (err != nil) != test.wrong {
 				t.Errorf("%q %v", got, err)
 			}

@@ -51,25 +51,26 @@ type model struct {
 	state     State // the agent's own
 	persisted State // what the API server has
 
-	gate          clusterstate.Hold
-	gateUnknown   bool // the gate is not known
-	reserved      bool
-	held          string
-	pods          int
-	blocked       bool
-	healthy       bool
-	healthUnknown bool      // the control plane's health is not known
-	unverified    bool      // the node was changed, and not seen healthy since
-	pullProblem   string    // why a pull cannot be started
-	busFails      verb.Verb // the system bus fails once, when this is started
-	pulled        bool      // the container images are present
-	snapshots     int       // snapshots of etcd
-	rebootTriedAt time.Time
-	rebootAskedAt time.Time
-	drained       *Drain
-	volumes       []string // that are attached
-	volumesUnread string   // why they cannot be read
-	looked        *Volumes
+	gate                 clusterstate.Hold
+	gateUnknown          bool // the gate is not known
+	reserved             bool
+	held                 string
+	pods                 int
+	blocked              bool
+	healthy              bool
+	healthUnknown        bool      // the control plane's health is not known
+	unverified           bool      // the node was changed, and not seen healthy since
+	pullProblem          string    // why a pull cannot be started
+	busFails             verb.Verb // the system bus fails once, when this is started
+	pulled               bool      // the container images are present
+	configurationChanged bool      // since the last pull
+	snapshots            int       // snapshots of etcd
+	rebootTriedAt        time.Time
+	rebootAskedAt        time.Time
+	drained              *Drain
+	volumes              []string // that are attached
+	volumesUnread        string   // why they cannot be read
+	looked               *Volumes
 
 	tellsConditions bool          // a story asks for the Node's conditions
 	conditions      string        // that were told last
@@ -180,6 +181,7 @@ func (m *model) observe() Observation {
 	}
 	host := m.host
 	host.At, host.Node.RefreshBlockers, host.KubeletProblem = m.gatheredAt, m.gatheredBlockers, m.gatheredKubelet
+	host.ConfigurationChanged = m.configurationChanged
 	o := Observation{
 		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
 		Slot:  Slot{Reserved: map[bool]string{true: "slot-0"}[m.reserved], Held: m.held},
@@ -603,7 +605,7 @@ func (m *model) settle(ok bool) {
 		m.host.Installed = []string{m.from, m.to}
 	}
 	if end(verb.Pull, v1alpha1.ReasonPullFailed) {
-		m.pulled = true
+		m.pulled, m.host.ImagesMissing, m.configurationChanged = true, nil, false
 	}
 	if end(verb.Snapshot, v1alpha1.ReasonSnapshotFailed) {
 		m.snapshots++

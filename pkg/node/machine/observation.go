@@ -111,6 +111,8 @@ type Host struct {
 	OneAtATime bool
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
+	// ConfigurationChanged reports whether kubeadm's ClusterConfiguration, or kube-proxy's, is not the one of the last pull.
+	ConfigurationChanged bool
 }
 
 // Work is the state of one verb on the host: whether it runs, and the result of the last run that
@@ -202,7 +204,13 @@ func Staged(o Observation) bool {
 // Pulled reports whether the control plane's container images are present, or kubeadm has
 // used them already. It is true on a worker, which needs none.
 func Pulled(o Observation) bool {
-	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)))
+	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)) && !pullOutdated(o))
+}
+
+// pullOutdated reports, by facts that are newer than the pull, whether an image is not on the node any more, or the images
+// were listed for another ClusterConfiguration than the cluster has now.
+func pullOutdated(o Observation) bool {
+	return (len(o.Host.ImagesMissing) > 0 || o.Host.ConfigurationChanged) && o.Host.At.After(o.Work[verb.Pull].FinishedAt)
 }
 
 // kubeadmDone reports whether kubeadm upgrade has completed for the target, or must not run for it: it is

@@ -320,6 +320,10 @@ func (m *model) command(t *testing.T, words []string) {
 		m.hostProblem = strings.TrimPrefix(arg, "answers")
 	case "missing": // the file of the image that runs
 		m.host.MissingImage = arg
+	case "images-gone": // the kubelet removes container images that no pod uses
+		m.host.ImagesMissing, m.pulled, m.gatheredAt = []string{"kube-apiserver"}, false, m.now
+	case "configuration-changes": // a person changes the ClusterConfiguration
+		m.configurationChanged, m.gatheredAt = true, m.now
 	case "confs": // have a problem; that it was fixed shows in the next facts
 		m.confs = arg
 		if arg != "" {

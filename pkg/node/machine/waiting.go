@@ -172,7 +172,7 @@ func staging(s State, o Observation) (State, Action) {
 func pulling(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
 	key, work := StageKey(o.Spec), o.Work[verb.Pull]
-	if work.ended(key) {
+	if work.ended(key) && !work.OK { // one that succeeded is outdated
 		return retryPreparation(s, o, work, v1alpha1.ReasonPullFailed, verb.Pull, key)
 	}
 	if s.Reason != v1alpha1.ReasonPullFailed || s.RetryAt.IsZero() {

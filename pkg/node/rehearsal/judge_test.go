@@ -134,7 +134,7 @@ func TestRefusalLine(t *testing.T) {
 		"panic: unrecognized feature gate: Nonsense\n\ngoroutine 1 [running]:\n": "panic: unrecognized feature gate: Nonsense",
 		"E1130 run.go:72] \"command failed\" err=\"out of memory\"\n":            "",
 	} {
-		if got := refusalLine(text); got != want {
+		if got := refusalLine(text, kubeletRefusals); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

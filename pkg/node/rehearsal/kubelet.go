@@ -80,7 +80,7 @@ func (r *rehearsing) ask(ctx context.Context, version string, start facts.Kubele
 	case strings.Contains(text, accepted):
 		return "", nil
 	case kubeletRefusals.MatchString(text) && !unknownEnding.MatchString(text):
-		return refusalLine(text), nil
+		return refusalLine(text, kubeletRefusals), nil
 	case err == nil:
 		return "", errors.New("it ended without the error that shows that it has read its configuration")
 	}
@@ -90,10 +90,10 @@ func (r *rehearsing) ask(ctx context.Context, version string, start facts.Kubele
 // klogQuoted is the error in a line of the kubelet's log.
 var klogQuoted = regexp.MustCompile(`err="((?:[^"\\]|\\.)*)"`)
 
-// refusalLine returns the part of the first line with a refusal that says most.
-func refusalLine(text string) string {
+// refusalLine returns the part of the first line with a refusal that says most; empty: there is none.
+func refusalLine(text string, refusals *regexp.Regexp) string {
 	for line := range strings.Lines(text) {
-		if !kubeletRefusals.MatchString(line) {
+		if !refusals.MatchString(line) {
 			continue
 		}
 		if quoted := klogQuoted.FindStringSubmatch(line); quoted != nil {

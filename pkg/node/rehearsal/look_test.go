@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -105,19 +106,24 @@ func TestLook(t *testing.T) {
 
 // TestFingerprint checks that a rehearsal is made anew when something that it reads has changed, and only then.
 func TestFingerprint(t *testing.T) {
-	const config = "/var/lib/kubelet/config.yaml"
+	const config, authority = "/var/lib/kubelet/config.yaml", "/etc/kubernetes/pki/ca.crt"
 	files := usual()
-	files["/etc/extensions/kubernetes.raw"], files[config] = "-> /nowhere", "kind: KubeletConfiguration"
+	files["/etc/extensions/kubernetes.raw"], files[config] = "-> /nowhere", "kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: "+authority+"}}"
+	files[authority] = "a certificate"
 	for name, test := range map[string]struct {
 		change func(host.Layout)
 		same   bool
 	}{
-		"nothing":      {func(host.Layout) {}, true},
-		"another file": {func(l host.Layout) { set(t, l, "/etc/hosts", "a") }, true},
-		"an extension": {func(l host.Layout) { set(t, l, "/etc/extensions/other.raw", "a") }, false},
-		"a drop-in":    {func(l host.Layout) { set(t, l, "/etc/systemd/system/kubelet.service.d/a.conf", "a") }, false},
-		"an image":     {func(l host.Layout) { set(t, l, host.ImagePath("v1.34.4", host.Architecture()), "a") }, false},
-		"the link":     {func(l host.Layout) { _ = os.Remove(l.At(host.Link)); set(t, l, host.Link, "-> /elsewhere") }, false},
+		"nothing":                    {func(host.Layout) {}, true},
+		"another file":               {func(l host.Layout) { set(t, l, "/etc/hosts", "a") }, true},
+		"an extension":               {func(l host.Layout) { set(t, l, "/etc/extensions/other.raw", "a") }, false},
+		"a drop-in":                  {func(l host.Layout) { set(t, l, "/etc/systemd/system/kubelet.service.d/a.conf", "a") }, false},
+		"an image":                   {func(l host.Layout) { set(t, l, host.ImagePath("v1.34.4", host.Architecture()), "a") }, false},
+		"the link":                   {func(l host.Layout) { _ = os.Remove(l.At(host.Link)); set(t, l, host.Link, "-> /elsewhere") }, false},
+		"the kubelet's CA":           {func(l host.Layout) { _ = os.Remove(l.At(authority)) }, false},
+		"containerd's configuration": {func(l host.Layout) { _ = os.Remove(l.At("/etc/containerd/config.toml")) }, false},
+		"a static pod":               {func(l host.Layout) { set(t, l, host.ManifestsDir+"/etcd.yaml", "a") }, false},
+		"the pulled images":          {func(l host.Layout) { set(t, l, kubeadm.PulledFile(host.OnNode), "a") }, false},
 		"the configuration": {func(l host.Layout) {
 			if err := os.Chtimes(l.At(config), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 				t.Fatal(err)
@@ -125,9 +131,9 @@ func TestFingerprint(t *testing.T) {
 		}, false},
 	} {
 		l := tree(t, files)
-		before := fingerprint(l, []string{"v1.34.4"}, []string{config})
+		before := fingerprint(l, []string{"v1.34.4"}, facts.FindKubelet(t.Context(), l))
 		test.change(l)
-		if same := before == fingerprint(l, []string{"v1.34.4"}, []string{config}); same != test.same {
+		if same := before == fingerprint(l, []string{"v1.34.4"}, facts.FindKubelet(t.Context(), l)); same != test.same {
 			t.Errorf("%s: the same %t, want %t", name, same, test.same)
 		}
 	}

@@ -36,7 +36,7 @@ const againAfter = 30 * time.Minute
 // current reports whether the record has what would come of another rehearsal.
 func (r record) current(inputs string, now time.Time) bool {
 	untried := slices.ContainsFunc(r.Rehearsals, func(r v1alpha1.Rehearsal) bool { return len(r.Untried) > 0 })
-	return r.Inputs == inputs && (!untried || now.Sub(r.At).Abs() < againAfter)
+	return r.Inputs == inputs && (!untried || now.Sub(r.At).Abs() < againAfter) && !slices.ContainsFunc(r.Rehearsals, missesFiles)
 }
 
 // Rehearse adds to the facts what came of the trials of the node's next boot: with each image on the disk, and as a plain
@@ -58,7 +58,7 @@ func Rehearse(ctx context.Context, l host.Layout, found *verb.HostFacts, log *ho
 // tried returns what came of the trials. If nothing of what they read has changed, these are the last results.
 func tried(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.Log) []v1alpha1.Rehearsal {
 	versions := boots(found)
-	inputs := fingerprint(l, versions, facts.FindKubelet(ctx, l).ConfigFiles())
+	inputs := fingerprint(l, versions, facts.FindKubelet(ctx, l))
 	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) {
 		return last.Rehearsals
 	}
@@ -73,7 +73,7 @@ func tried(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.L
 }
 
 // within limits all trials of one reading of the facts, which has to end also where a program hangs. They take a few seconds.
-const within = 2 * time.Minute
+const within = 3 * time.Minute
 
 // boots returns the versions that a boot of the node may merge: the active one, and those of the images on the disk. A link
 // that leads nowhere names none.
@@ -134,6 +134,7 @@ func (r *rehearsing) all(ctx context.Context, versions []string) (all []v1alpha1
 		default:
 			r.kubelet(ctx, start, &out)
 		}
+		r.controlPlane(ctx, kubelet, &out)
 		confexts(r.layout, &out)
 		for _, problem := range out.Problems {
 			r.log.Printf("rehearsal of a boot with %s: %s (%s)", to, problem.Message, problem.Cause)

@@ -88,6 +88,8 @@ type PullArgs struct {
 	// ClusterConfiguration is the one in the ConfigMap kubeadm-config. It names the
 	// image registry.
 	ClusterConfiguration string `json:"clusterConfiguration"`
+	// KubeProxyConfig is the one in the ConfigMap kube-proxy, for the rehearsal; empty: it is not known.
+	KubeProxyConfig string `json:"kubeProxyConfig,omitempty"`
 }
 
 var pull = Entry{
@@ -97,6 +99,7 @@ var pull = Entry{
 	Timeout:      kubeadmTimeout,
 	Failed:       v1alpha1.ReasonPullFailed,
 	ControlPlane: true,
+	ChangesFacts: true, // what starts from the images is rehearsed
 	Policy:       PolicyManages,
 	NeedsNoState: true,
 	Args:         args(pullArgs),
@@ -108,7 +111,11 @@ func pullArgs(o Input) (PullArgs, error) {
 		return PullArgs{}, err
 	}
 	config, err := o.ClusterConfiguration()
-	return PullArgs{Version: o.Spec.Version, SHA256: image.Digest.SHA256(), ClusterConfiguration: config}, err
+	if err != nil {
+		return PullArgs{}, err
+	}
+	proxy, err := o.KubeProxyConfig()
+	return PullArgs{Version: o.Spec.Version, SHA256: image.Digest.SHA256(), ClusterConfiguration: config, KubeProxyConfig: proxy}, err
 }
 
 // SnapshotArgs are the arguments of Snapshot.

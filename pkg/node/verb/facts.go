@@ -72,6 +72,11 @@ type HostFacts struct {
 	KubeletProblem string `json:"kubeletProblem,omitempty"`
 	// CertificateDir is the folder of the kubelet's client certificate, if it is in a file of its own.
 	CertificateDir string `json:"certificateDir,omitempty"`
+	// ImagesMissing are container images that the verb "pull" got for a version that does not run yet and that are not on the
+	// node any more, as the kubelet removes unused ones when the disk is nearly full.
+	ImagesMissing []string `json:"imagesMissing,omitempty"`
+	// PulledFor is the clusterstate.ConfigurationHash of what they were listed for. Empty: none were pulled.
+	PulledFor string `json:"pulledFor,omitempty"`
 	// Node has the facts that preflight checks need.
 	Node v1alpha1.NodeFacts `json:"node"`
 }

@@ -86,6 +86,8 @@ type Input struct {
 	Keyring string
 	// ClusterConfiguration reads kubeadm's ClusterConfiguration from the cluster.
 	ClusterConfiguration func() (string, error)
+	// KubeProxyConfig reads kube-proxy's configuration from the cluster; empty: there is none, or it may not be read.
+	KubeProxyConfig func() (string, error)
 }
 
 // image returns the image that the NodeUpgrade's spec names for the node.

@@ -75,12 +75,13 @@ func TestRequests(t *testing.T) {
 		Active:               "v1.34.5",
 		Keyring:              "keys",
 		ClusterConfiguration: func() (string, error) { return "kind: ClusterConfiguration", nil },
+		KubeProxyConfig:      func() (string, error) { return "mode: nftables", nil },
 	}
 	want := map[Verb]string{
 		Facts:    `null`,
 		Disarm:   `null`,
 		Stage:    `{"version":"v1.34.4","url":"https://example.com/image.raw","sha256":"abc","keyring":"keys"}`,
-		Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration"}`,
+		Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration","kubeProxyConfig":"mode: nftables"}`,
 		Snapshot: `{"upgrade":"patch"}`,
 		Kubeadm:  `{"version":"v1.34.4","command":"Node","sha256":"abc"}`,
 		Activate: `{"version":"v1.34.4","sha256":"abc","upgrade":"1","method":"Reboot","guardWithin":180000000000}`,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/migrate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // versions is what `kubectl upgrade version -o json` prints.
@@ -24,8 +25,12 @@ type versions struct {
 	Plugin     string `json:"plugin"`
 	Go         string `json:"go"`
 	Platform   string `json:"platform"`
+	// TimeZones is the version of the plugin's time zone data.
+	TimeZones string `json:"timeZones"`
 	// Coordinator is the version of the coordinator that leads, or led last.
 	Coordinator string `json:"coordinator,omitempty"`
+	// CoordinatorTimeZones is the version of that one's time zone data.
+	CoordinatorTimeZones string `json:"coordinatorTimeZones,omitempty"`
 	// Agents counts the nodes by the version of their agents.
 	Agents map[string]int `json:"agents,omitempty"`
 }
@@ -45,7 +50,7 @@ reported. kubectl upgrade doctor says which of them do not fit together.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{
 				APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeVersion",
-				Plugin: p.version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+				Plugin: p.version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, TimeZones: schedule.ZoneVersion(),
 			}
 			var err error
 			if !plugin {
@@ -71,8 +76,11 @@ reported. kubectl upgrade doctor says which of them do not fit together.`,
 
 // write writes the versions for people.
 func (v versions) write(p *program) {
-	fmt.Fprintf(p.Out, "plugin        %s (%s, %s)\n", v.Plugin, v.Go, v.Platform)
-	if v.Coordinator != "" {
+	fmt.Fprintf(p.Out, "plugin        %s (%s, %s, time zones %s)\n", v.Plugin, v.Go, v.Platform, v.TimeZones)
+	switch {
+	case v.Coordinator != "" && v.CoordinatorTimeZones != "":
+		fmt.Fprintf(p.Out, "coordinator   %s (time zones %s)\n", v.Coordinator, v.CoordinatorTimeZones)
+	case v.Coordinator != "":
 		fmt.Fprintf(p.Out, "coordinator   %s\n", v.Coordinator)
 	}
 	for _, agent := range slices.Sorted(maps.Keys(v.Agents)) {
@@ -103,7 +111,7 @@ func (v *versions) readCluster(ctx context.Context, p *program) error {
 	case err != nil:
 		return explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
 	}
-	v.Coordinator = policy.Status.CoordinatorVersion
+	v.Coordinator, v.CoordinatorTimeZones = policy.Status.CoordinatorVersion, policy.Status.TimeZoneVersion
 	return nil
 }
 

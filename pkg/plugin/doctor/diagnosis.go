@@ -70,7 +70,7 @@ func Check(f Facts) Diagnosis {
 	d := Diagnosis{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeDiagnosis",
 		Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
-		apiServer, installation, kinds, coordinator, agents, versions, objects, policy, clusterAPI, imageSource, rights, nodes, clocks, findings, unread,
+		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, imageSource, rights, nodes, clocks, findings, unread,
 	} {
 		for _, line := range check(f) {
 			line.Message, line.Fix = redact(sentence(line.Message)), redact(sentence(line.Fix))

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // good returns a cluster in which all is well.
@@ -28,7 +29,7 @@ func good() Facts {
 		Nodes:       []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}},
 	}
 	f.Policy.Spec.Mode = v1alpha1.ModeManage
-	f.Policy.Status.CoordinatorVersion = "v0.3.0"
+	f.Policy.Status.CoordinatorVersion, f.Policy.Status.TimeZoneVersion = "v0.3.0", schedule.ZoneVersion()
 	f.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSourceReady, Status: "True"}}
 	f.Nodes[0].Status.NodeInfo = corev1.NodeSystemInfo{OSImage: "Flatcar Container Linux", OperatingSystem: "linux", KubeletVersion: "v1.34.3"}
 	f.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}
@@ -86,6 +87,7 @@ func TestCheck(t *testing.T) {
 		{"no version is known", func(f *Facts) { f.Policy.Status.CoordinatorVersion, f.NodeUpgrades = "", nil }, "versions unknown: are not known: plugin v0.3.0", OK},
 		{"older agents", func(f *Facts) { f.NodeUpgrades[0].Status.AgentVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.3.0, agents v0.2.0 (nodes: 1)", Warn},
 		{"older plugin", func(f *Facts) { f.Plugin = "v0.2.0" }, "versions warn: the plugin has another version", Warn},
+		{"other time zones", func(f *Facts) { f.Policy.Status.TimeZoneVersion = "2020a" }, "time-zones warn: the coordinator has the time zones of 2020a, and this plugin those of " + schedule.ZoneVersion(), Warn},
 		{"older coordinator", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.2.0", Warn},
 		{"a coordinator that reports no version", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "" }, "versions ok: coordinator unknown", OK},
 		{"image of another tag", func(f *Facts) { f.Coordinator.Image = "localhost:5000/node-agent:dev" }, "versions ok: coordinator v0.3.0", OK},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/former"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -92,6 +93,16 @@ func coordinator(f Facts) []Line {
 		return []Line{{"coordinator", Warn, fmt.Sprintf("%d of %d pods of Deployment %s are Ready", w.Ready, w.Desired, w.Name), showPods}}
 	}
 	return []Line{{"coordinator", OK, fmt.Sprintf("%d of %d pods are Ready", w.Ready, w.Desired), ""}}
+}
+
+// timeZones compares the time zone data of the plugin with the coordinator's: a window may open at another time than the
+// plugin shows. Those of one version of kubectl-upgrade are the same.
+func timeZones(f Facts) []Line {
+	if f.Policy == nil || f.Policy.Status.TimeZoneVersion == "" || f.Policy.Status.TimeZoneVersion == schedule.ZoneVersion() {
+		return nil
+	}
+	return []Line{{"time-zones", Warn, fmt.Sprintf("the coordinator has the time zones of %s, and this plugin those of %s: windows may open an hour earlier or later than the plugin shows",
+		f.Policy.Status.TimeZoneVersion, schedule.ZoneVersion()), "Use one version of kubectl-upgrade: kubectl upgrade version"}}
 }
 
 func agents(f Facts) []Line {

@@ -53,6 +53,7 @@ var attempts = map[string]func() error{
 			return nil
 		}), os.WriteFile("/usr/written", nil, 0o600), os.WriteFile("/image/written", nil, 0o600))
 	},
+	"write-in": func() error { return os.WriteFile(filepath.Join(os.Args[2], "written"), nil, 0o600) },
 	"secrets": func() error {
 		var seen []string
 		for _, path := range os.Args[2:] {

@@ -1,0 +1,292 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// strangeCluster is a cluster as people really have them.
+type strangeCluster struct {
+	name   string
+	public string // the public report, or the guide that says so
+	// config changes kubeadm's ClusterConfiguration. A person puts back what was there.
+	config func(map[string]any)
+	// make and undo are shell scripts on cp1, whose kubectl is the administrator's.
+	make, undo string
+	// staged is a script on cp1 that runs when the upgrade has its images there.
+	staged string
+	// words is a regular expression of what a finding, or the status of cp1, says.
+	words string
+	// goes reports whether the upgrade goes through although that is said.
+	goes bool
+}
+
+// strangeClusters are the clusters of `make e2e-clusters`.
+var strangeClusters = []strangeCluster{
+	{
+		name: "removed-flag", public: "kubernetes 1.33 CHANGELOG, --cloud-provider",
+		config: extraArg("apiServer", "cloud-provider", "external"), words: "unknown flag: --cloud-provider",
+	}, {
+		name: "removed-gate", public: "kubernetes 1.33 CHANGELOG, CPUManager",
+		config: extraArg("scheduler", "feature-gates", "CPUManager=true"), words: "kube-scheduler of .* unrecognized feature gate: CPUManager",
+	}, {
+		name: "etcd-flag", public: "etcd 3.6's upgrade guide",
+		config: func(c map[string]any) {
+			local, _ := within(c, "etcd")["local"].(map[string]any)
+			if local == nil {
+				local = map[string]any{}
+				within(c, "etcd")["local"] = local
+			}
+			local["extraArgs"] = []any{map[string]any{"name": "experimental-initial-corrupt-check-x", "value": "true"}}
+		}, words: "flag provided but not defined: -experimental-initial-corrupt-check-x",
+	}, {
+		name: "missing-file", public: "kubeadm#1286",
+		config: func(c map[string]any) {
+			extraArg("apiServer", "audit-policy-file", "/etc/kubernetes/audit.yaml")(c)
+			within(c, "apiServer")["extraVolumes"] = []any{map[string]any{"name": "audit", "hostPath": "/etc/kubernetes/audit.yaml", "mountPath": "/etc/kubernetes/audit.yaml", "readOnly": true, "pathType": "File"}}
+		}, words: "--audit-policy-file=/etc/kubernetes/audit.yaml, and /etc/kubernetes/audit.yaml is not on the node",
+	}, {
+		name: "no-volume", public: "kubeadm's page on customizing components",
+		config: extraArg("apiServer", "authentication-config", "/etc/authentication.yaml"), words: "/etc/authentication.yaml, which no volume of the pod brings",
+	}, {
+		name: "edited-pod", public: "kubeadm#1318",
+		make: "sed -i 's,    - --tls-cert-file=,    - --profiling=false\\n&,' /etc/kubernetes/manifests/kube-apiserver.yaml; " + awaitAPIServer,
+		undo: "true", words: "kube-apiserver: --profiling=false is removed", goes: true,
+	}, {
+		name: "old-upgrade-configuration", public: "kubeadm's migration guide to v1beta4",
+		make: "cp /etc/kubernetes/kubeadm-upgrade.yaml /etc/kubernetes/kept.yaml 2>/dev/null || true; printf 'apiVersion: kubeadm.k8s.io/v1beta3\\nkind: UpgradeConfiguration\\n' >/etc/kubernetes/kubeadm-upgrade.yaml",
+		undo: "rm /etc/kubernetes/kubeadm-upgrade.yaml; mv /etc/kubernetes/kept.yaml /etc/kubernetes/kubeadm-upgrade.yaml 2>/dev/null || true", words: "refuses /etc/kubernetes/kubeadm-upgrade.yaml",
+	}, {
+		name: "unknown-gate-of-kubeadm", public: "kubeadm#2835", config: func(c map[string]any) { within(c, "featureGates")["IPv6DualStack"] = true },
+		words: "IPv6DualStack",
+	}, {
+		name: "proxy-configuration", public: "kubeadm#2699",
+		make:  "$kubectl -n kube-system get configmap kube-proxy -o yaml >/root/proxy.yaml; sed 's,^    mode: .*,    mode: userspace,' /root/proxy.yaml | $kubectl apply -f -",
+		undo:  "sed '/resourceVersion/d' /root/proxy.yaml | $kubectl replace -f -",
+		words: "kube-proxy of .*must be iptables",
+	}, {
+		name: "images-collected", public: "kubernetes/kubernetes#120031",
+		staged: "systemctl stop kubelet; ctr -n k8s.io images ls -q | grep kube-apiserver | grep -v VERSION_OF_TODAY | xargs ctr -n k8s.io images rm --sync; systemctl start kubelet",
+		goes:   true,
+	}, {
+		name: "proxy-removed", public: "Cilium's guide without kube-proxy",
+		make: "$kubectl -n kube-system get daemonset kube-proxy -o yaml >/root/kube-proxy.yaml; $kubectl -n kube-system delete daemonset kube-proxy",
+		undo: "$kubectl apply -f /root/kube-proxy.yaml", words: "addon-removed.*kube-proxy",
+	}, {
+		name: "no-kubelet-config", public: "kubeadm#2067",
+		make: "$kubectl -n kube-system get configmap kubelet-config -o yaml >/root/kubelet-config.yaml; $kubectl -n kube-system delete configmap kubelet-config",
+		undo: "$kubectl apply -f /root/kubelet-config.yaml", words: "configmap-missing.*kubelet-config",
+	}, {
+		name: "backup-of-manifest", public: "kubeadm#2823", make: "cp /etc/kubernetes/manifests/kube-scheduler.yaml /etc/kubernetes/manifests/kube-scheduler.backup.yaml",
+		undo: "rm /etc/kubernetes/manifests/kube-scheduler.backup.yaml", words: "both declare the pod kube-scheduler", goes: true,
+	},
+}
+
+// awaitAPIServer waits until the kubelet has started the API server anew.
+const awaitAPIServer = "sleep 20; until $kubectl get nodes >/dev/null 2>&1; do sleep 1; done"
+
+// within returns a part of a configuration, which it makes if there is none.
+func within(config map[string]any, name string) map[string]any {
+	part, _ := config[name].(map[string]any)
+	if part == nil {
+		part = map[string]any{}
+		config[name] = part
+	}
+	return part
+}
+
+// extraArg adds an argument to a component.
+func extraArg(component, name, value string) func(map[string]any) {
+	return func(config map[string]any) {
+		args, _ := within(config, component)["extraArgs"].([]any)
+		within(config, component)["extraArgs"] = append(args, map[string]any{"name": name, "value": value})
+	}
+}
+
+// TestClusters upgrades one cluster after the other as people have them: what is wrong is said before any node is touched,
+// and once a person has mended it, the upgrade goes on. FAULT_CASES is a regular expression that selects cases.
+func TestClusters(t *testing.T) {
+	selected, passed := regexp.MustCompile(env("FAULT_CASES", "")), passedCases(t)
+	cases := slices.DeleteFunc(slices.Clone(strangeClusters), func(s strangeCluster) bool { return !selected.MatchString(s.name) || passed[s.name] })
+	if len(cases) == 0 {
+		t.Logf("CASE=%s selects no case, or all have passed", selected)
+		return
+	}
+	c := newCluster(t, 1, 1)
+	c.apply(t, scenario.OpenSchedule)
+	patch := from
+	for _, one := range cases {
+		before := patch
+		patch = nextPatch(t, patch)
+		c.must(t)(c.Lab.Lab(c.ctx, "publish", patch, "--programs-of", from))
+		if !t.Run(one.name, func(t *testing.T) { c.strangeCluster(t, one, before, patch) }) {
+			return // the next one would begin with what this left
+		}
+	}
+}
+
+func (c *testCluster) strangeCluster(t *testing.T, one strangeCluster, runs, patch string) {
+	c.stopRecording()
+	c.record()
+	began := time.Now()
+	result := strangeResult{name: one.name, public: one.public}
+	defer func() {
+		if result.failed = t.Failed(); !c.isVoid(t, began) {
+			writeStrange(t, clustersPage, caseNames(), []strangeResult{result})
+		}
+	}()
+	original := c.changeConfiguration(t, one.config)
+	c.onFirst(t, one.make, runs)
+	boots := map[string]int{"cp1": c.boots(t, "cp1"), "w1": c.boots(t, "w1")}
+	manifests := c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-c", "cat /etc/kubernetes/manifests/kube-*.yaml"))
+	name := "patch-" + strings.ReplaceAll(patch, ".", "-")
+	c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {version: %s, suspend: %t, strategy: {settleSeconds: 5}}\n", name, patch, one.staged != ""))
+	if one.staged != "" {
+		c.eventually(t, 5*time.Minute, "the images are there", func() error { return c.isPulled(patch) })
+		c.onFirst(t, one.staged, runs)
+		c.must(t)(c.Kube(c.ctx, "patch", "clusterupgrade", name, "--type=merge", "-p", `{"spec":{"suspend":false}}`))
+	}
+	if one.words != "" {
+		result.said = append(result.said, c.awaitSaid(t, name, one.words))
+	}
+	if !one.goes {
+		for node, before := range boots {
+			if now := c.boots(t, node); now != before {
+				t.Errorf("%s was rebooted: %d boots, and %d before", node, now, before)
+			}
+		}
+		if now := c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-c", "cat /etc/kubernetes/manifests/kube-*.yaml")); now != manifests {
+			t.Error("the static pods were changed")
+		}
+		c.restoreConfiguration(t, original)
+		c.onFirst(t, one.undo, runs)
+	}
+	c.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return c.upgradeSucceeded(name) })
+	if one.goes {
+		c.restoreConfiguration(t, original)
+		c.onFirst(t, one.undo, runs)
+	}
+	c.report(t)(record.Promises(c.recorder.Moments(), 1))
+}
+
+// onFirst runs a script on cp1.
+func (c *testCluster) onFirst(t *testing.T, script, runs string) {
+	t.Helper()
+	if script != "" {
+		c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-ec", "kubectl='kubectl --kubeconfig /etc/kubernetes/admin.conf'\n"+strings.ReplaceAll(script, "VERSION_OF_TODAY", runs)))
+	}
+}
+
+// changeConfiguration changes kubeadm's ClusterConfiguration, and returns what it was; empty: nothing is to change.
+func (c *testCluster) changeConfiguration(t *testing.T, change func(map[string]any)) (original string) {
+	t.Helper()
+	if change == nil {
+		return ""
+	}
+	config := map[string]any{}
+	original = c.must(t)(c.Kube(c.ctx, "-n", "kube-system", "get", "configmap", "kubeadm-config", "-o", "jsonpath={.data.ClusterConfiguration}"))
+	if err := yaml.Unmarshal([]byte(original), &config); err != nil {
+		t.Fatal(err)
+	}
+	change(config)
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.restoreConfiguration(t, string(text))
+	return original
+}
+
+func (c *testCluster) restoreConfiguration(t *testing.T, text string) {
+	t.Helper()
+	if text == "" {
+		return
+	}
+	maps := c.kube.CoreV1().ConfigMaps("kube-system")
+	config, err := maps.Get(c.ctx, "kubeadm-config", metav1.GetOptions{})
+	if err == nil {
+		config.Data["ClusterConfiguration"] = text
+		_, err = maps.Update(c.ctx, config, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// isPulled returns an error until cp1 has the container images of a version.
+func (c *testCluster) isPulled(version string) error {
+	u, err := c.ours.NodeUpgrades.Get(c.ctx, "cp1", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if u.Status.Versions.Pulled != version {
+		return fmt.Errorf("cp1 has pulled %q, and is in step %s", u.Status.Versions.Pulled, u.Status.Step)
+	}
+	return nil
+}
+
+// awaitSaid waits until a finding of the upgrade, or the status of cp1, says something, and returns that.
+func (c *testCluster) awaitSaid(t *testing.T, upgrade, words string) (said string) {
+	t.Helper()
+	pattern := regexp.MustCompile(words)
+	c.eventually(t, 6*time.Minute, upgrade+" says "+words, func() error {
+		u, err := c.ours.ClusterUpgrades.Get(c.ctx, upgrade, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		all := map[string]bool{}
+		for _, f := range u.Status.Findings {
+			all[fmt.Sprintf("%s %s: %s", f.Level, f.ID, f.Message)] = true
+		}
+		node, err := c.ours.NodeUpgrades.Get(c.ctx, "cp1", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		reason, message := node.Status.Explain()
+		all[string(reason)+": "+message] = true
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == v1alpha1.ConditionAdmitted {
+				all[condition.Reason+": "+condition.Message] = true
+			}
+		}
+		for _, one := range slices.Sorted(maps.Keys(all)) {
+			if pattern.MatchString(one) {
+				said = one
+				return nil
+			}
+		}
+		return fmt.Errorf("it is said: %v", slices.Sorted(maps.Keys(all)))
+	})
+	return said
+}
+
+func caseNames() (names []string) {
+	for _, one := range strangeClusters {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+const clustersPage = `# Clusters as people have them
+
+<!-- Written by the end-to-end tests: make e2e-clusters. -->
+
+Each row is a case of ` + "`make e2e-clusters`" + `: a cluster of one control plane and one worker of the [lab](../README.md) is made as the public report or guide describes it, and is to be patched. What is wrong has to be said before a node is touched, and once a person has mended it the patch has to go on. To repeat one case: ` + "`make e2e-clusters CASE=removed-flag`" + `.
+
+| case | public report | what was said | date |
+| --- | --- | --- | --- |
+`

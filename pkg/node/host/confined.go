@@ -80,15 +80,13 @@ func (c *Client) runConfined(ctx context.Context, r Confined) (string, error) {
 		return "", fmt.Errorf("making room for the output of %s: %w", r.Program, err)
 	}
 	defer outputs.close()
-	if err := os.MkdirAll(confinedRoot, 0o755); err != nil { //nolint:gosec // its own user reads it
+	removeFormer(time.Now())
+	folder, err := confinedFolder(r.Files)
+	if err != nil {
 		return "", fmt.Errorf("making the folder that confines %s: %w", r.Program, err)
 	}
-	files, err := confinedFolder(r.Files)
-	if err != nil {
-		return "", fmt.Errorf("copying the files that %s reads: %w", r.Program, err)
-	}
-	defer func() { _ = os.RemoveAll(files) }()
-	return c.runTransient(ctx, "confined", r.Program, confinement(r, files, outputs), outputs, r.Stderr)
+	defer func() { _ = os.RemoveAll(folder) }()
+	return c.runTransient(ctx, "confined", r.Program, confinement(r, folder, outputs), outputs, r.Stderr)
 }
 
 // runTransient runs a unit of that kind until it ends, and returns its standard output. program is what messages call it.
@@ -104,15 +102,20 @@ func (c *Client) runTransient(ctx context.Context, kind, program string, propert
 	return outputs.result(end, stderr)
 }
 
-// confinedFolder writes files to a new folder that every user can read, by their number. It is empty if there are no files.
+// confinedFolders begins the names of folders that confinedFolder makes.
+const confinedFolders = runDir + "/confined-"
+
+// confinedFolder makes a new folder that every user can read: with files, by their number, and with an empty folder that
+// the unit has as its root. That is one for each run, because systemd makes the places there at which it mounts, and an
+// empty file would be found by the next run.
 func confinedFolder(files []File) (folder string, err error) {
-	if len(files) == 0 {
-		return "", nil
-	}
-	if folder, err = os.MkdirTemp(runDir, "files-"); err != nil {
+	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // what is secret there has a folder of its own
 		return "", err
 	}
-	err = os.Chmod(folder, 0o755) //nolint:gosec // its own user reads it
+	if folder, err = os.MkdirTemp(runDir, filepath.Base(confinedFolders)); err != nil {
+		return "", err
+	}
+	err = errors.Join(os.Chmod(folder, 0o755), os.Mkdir(filepath.Join(folder, confinedRoot), 0o755)) //nolint:gosec // its own user reads it
 	for i, file := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(folder, strconv.Itoa(i)), file.Content, 0o444)) //nolint:gosec // the same
 	}
@@ -120,6 +123,16 @@ func confinedFolder(files []File) (folder string, err error) {
 		_ = os.RemoveAll(folder)
 	}
 	return folder, err
+}
+
+// removeFormer removes the folders of runs that were killed.
+func removeFormer(now time.Time) {
+	folders, _ := filepath.Glob(confinedFolders + "*")
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && now.Sub(info.ModTime()) > 2*confinedTime {
+			_ = os.RemoveAll(folder)
+		}
+	}
 }
 
 // awaitConfined waits until a unit has ended, and returns how. The caller started it with
@@ -167,8 +180,8 @@ const (
 var confinedTime = time.Minute
 
 const (
-	// confinedRoot is an empty folder, which the unit has as its root.
-	confinedRoot = runDir + "/confined"
+	// confinedRoot is the folder in the run's own that the unit has as its root.
+	confinedRoot = "root"
 	// confinedImage is where the unit mounts the image.
 	confinedImage = "/image"
 )
@@ -231,7 +244,7 @@ func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Pro
 
 		// What it sees. systemd adds /proc, /dev, /sys, /run and /tmp; it could write to the
 		// inaccessible places.
-		property("RootDirectory", confinedRoot),
+		property("RootDirectory", filepath.Join(folder, confinedRoot)),
 		property("BindReadOnlyPaths", binds),
 		property("InaccessiblePaths", []string{"-+/tmp", "-+/var/tmp", "-+/dev/shm", "-+/dev/mqueue", "-+/dev/hugepages", "-+/run/lock", "-+/run/systemd/journal"}),
 		property("ProtectSystem", "strict"),

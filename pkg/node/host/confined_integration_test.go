@@ -201,6 +201,24 @@ func TestConfinedWork(t *testing.T) {
 	}
 }
 
+// TestConfinedFiles checks that a program finds its own files, and none of the run before.
+func TestConfinedFiles(t *testing.T) {
+	const file = "/etc/kubernetes/kubelet.conf.d/first.conf"
+	look := host.Confined{Program: "usr/bin/tries", Args: []string{"secrets", file}}
+	with := look
+	with.Files = []host.File{{Path: file, Content: []byte("a: b")}}
+	if out, err := confine(t, with); err != nil || !strings.Contains(out, "seen: ["+file+"]") {
+		t.Errorf("it does not find its file: %q %v", out, err)
+	}
+	if out, err := confine(t, look); err != nil || !strings.Contains(out, "nothing of it is there") {
+		t.Errorf("it finds the file of the run before: %q %v", out, err)
+	}
+	left, err := filepath.Glob("/run/kubectl-upgrade/confined-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left over: %v %v", left, err)
+	}
+}
+
 // TestConfinedExecutable runs a program in memory.
 func TestConfinedExecutable(t *testing.T) {
 	program, err := os.Open(host.Program(host.Root))

@@ -139,4 +139,7 @@ const (
 	// ConditionSilencesFailed of an UpgradePolicy is present, and True, while an Alertmanager does
 	// not take a silence.
 	ConditionSilencesFailed = "SilencesFailed"
+	// ConditionMetricsFailed of an UpgradePolicy is present, and True, while the coordinator that leads cannot serve its
+	// metrics, as another program of its node has the port.
+	ConditionMetricsFailed = "MetricsFailed"
 )

@@ -56,8 +56,12 @@ func NewCommand(version string) *cobra.Command {
 		"PEM file with the certificate for metrics, which is read again when it changes; default, and while there is no such file: a certificate made at the start")
 	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
 	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")
+	command.AddCommand(program.NewReadyCommand(readyDir, "coordinator"))
 	return command
 }
+
+// readyDir has the file that exists while the coordinator is ready.
+const readyDir = "/run/coordinator"
 
 // runProgram connects to the cluster, serves metrics, and coordinates while this replica leads.
 func runProgram(ctx context.Context, version string, o options) error {
@@ -76,6 +80,10 @@ func runProgram(ctx context.Context, version string, o options) error {
 		return err
 	}
 	log := slog.Default()
+	ready, err := program.NewReady(readyDir)
+	if err != nil {
+		return err
+	}
 	events, stop := eventRecorder(clients)
 	defer stop()
 	observed := metrics.New(version, time.Now)
@@ -98,10 +106,13 @@ func runProgram(ctx context.Context, version string, o options) error {
 		RequirePolicy: o.needsPolicy,
 
 		Kube: clients, Ours: ours, Events: events, Log: log, Access: once, Check: preflight.Check,
-		Watchdog: program.ExitingWatchdog("the coordinator"), Metrics: observed, Version: version, ClockAhead: clock.Ahead,
+		Watchdog: program.ExitingWatchdog("the coordinator"), Metrics: observed, MetricsProblem: server.Problem, Version: version, ClockAhead: clock.Ahead,
 		AskGate: gates.Ask, SendNotice: []string{filepath.Join(filepath.Dir(executable), "send-notice")},
 	})
 	log.Info("coordinator starts")
+	if err := ready.Set(); err != nil {
+		log.Error("the kubelet's probe will not find that the coordinator is ready", "error", err)
+	}
 	if !o.leaderElect {
 		return c.Run(ctx)
 	}

@@ -50,17 +50,18 @@ type Coordinator struct {
 	// writers is how many NodeUpgrades are written at a time.
 	writers int
 
-	access     *rest.Config
-	checkFacts func(preflight.Facts) []v1alpha1.Finding
-	checks     checks
-	watchdog   program.Watchdog
-	metrics    *metrics.Metrics
-	version    string
-	sendNotice []string
-	clockAhead func() time.Duration
-	askGate    func(context.Context, v1alpha1.Gate) gate.Answer
-	gates      *gate.Keeper
-	hooks      *hook.Keeper
+	access         *rest.Config
+	checkFacts     func(preflight.Facts) []v1alpha1.Finding
+	checks         checks
+	watchdog       program.Watchdog
+	metrics        *metrics.Metrics
+	metricsProblem func() string
+	version        string
+	sendNotice     []string
+	clockAhead     func() time.Duration
+	askGate        func(context.Context, v1alpha1.Gate) gate.Answer
+	gates          *gate.Keeper
+	hooks          *hook.Keeper
 
 	progress progress     // of the active upgrade
 	behind   progress     // of the policy's newest version
@@ -91,6 +92,8 @@ type Clients struct {
 	Watchdog program.Watchdog
 	// Metrics are told what was read and decided. Nil: there are none.
 	Metrics *metrics.Metrics
+	// MetricsProblem says why the metrics are not served; empty: they are. Nil: that is not known.
+	MetricsProblem func() string
 	// ClockAhead returns by how much this host's clock is ahead of the API server's, if that is
 	// too much to judge windows. Nil: it is not compared.
 	ClockAhead func() time.Duration
@@ -108,7 +111,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy, hooks: hook.NewKeeper(clients.Kube.BatchV1(), clients.Ours, clients.Log),
 
 		kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics,
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, metricsProblem: clients.MetricsProblem,
 		version: clients.Version, clockAhead: clients.ClockAhead, askGate: clients.AskGate, sendNotice: clients.SendNotice, writers: writers, readFor: map[string]bool{},
 		reasons: reasons{limit: flowcontrol.NewTokenBucketRateLimiter(reasonsPerSecond, reasonsAtOnce), lasts: reasonLasts},
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -39,6 +40,7 @@ func (c *Coordinator) noteNotices(s *clusterstate.Snapshot, p *plan.Plan, now ti
 	}
 	c.notices.Update(notices, notice.AllPending(s.Upgrades, now))
 	c.noteTroubles(s.Policy, now)
+	c.noteMetrics(s.Policy, now)
 	return again
 }
 
@@ -81,6 +83,18 @@ func (c *Coordinator) noteTroubles(policy *v1alpha1.UpgradePolicy, now time.Time
 		reason, message = notice.Message(troubles)
 	}
 	c.noteTrouble(policy, v1alpha1.ConditionNoticesFailed, reason, message, allTried, now)
+}
+
+// noteMetrics sets the condition that says why the metrics are not served.
+func (c *Coordinator) noteMetrics(policy *v1alpha1.UpgradePolicy, now time.Time) {
+	if c.metricsProblem == nil {
+		return
+	}
+	reason, message := "", ""
+	if problem := c.metricsProblem(); problem != "" {
+		reason, message = "NotServed", fmt.Sprintf("the coordinator cannot serve its metrics (%s): perhaps another program of its node, such as a load balancer, has the port", problem)
+	}
+	c.noteTrouble(policy, v1alpha1.ConditionMetricsFailed, reason, message, true, now)
 }
 
 // noteTrouble sets a condition of the policy that is present while it has a reason, and records an event

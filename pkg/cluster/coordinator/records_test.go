@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // TestRecordIsWrittenBeforeOutcome checks that an upgrade whose record cannot be written
@@ -30,7 +31,7 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 		t.Helper()
 		status := v1alpha1.ClusterUpgradeStatus{Outcome: v1alpha1.OutcomeSucceeded, EndTime: &now}
 		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, State: &v1alpha1.CoordinatorState{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
-		s.Policy.Spec.HistoryLimit = 20
+		s.Policy.Spec.HistoryLimit, s.Policy.Status.TimeZoneVersion = 20, schedule.ZoneVersion()
 		p := plan.Plan{Records: []v1alpha1.UpgradeRecord{r}, Statuses: []plan.UpgradeStatus{{Name: u.Name, UID: string(u.UID), Status: status}}}
 		err := c.carryOut(t.Context(), decision{policy: s.Policy, snapshot: s, plan: p})
 		stored, readErr := c.ours.ClusterUpgrades.Get(t.Context(), u.Name, metav1.GetOptions{})

@@ -37,6 +37,26 @@ type Server struct {
 	certs   *certificates
 	paused  atomic.Bool
 	wake    chan struct{}
+	failing atomic.Pointer[failure]
+}
+
+// failure is why the address cannot be listened at.
+type failure struct {
+	text  string
+	since time.Time
+}
+
+// lastingAfter is how long the address may be taken before that is a problem: of two coordinators on one node the leader
+// listens, and the other one may not have stopped yet.
+const lastingAfter = time.Minute
+
+// Problem returns why the metrics have not been served for a while; empty: they are, or need not be.
+func (s *Server) Problem() string {
+	failing := s.failing.Load()
+	if failing == nil || s.paused.Load() || time.Since(failing.since) < lastingAfter {
+		return ""
+	}
+	return failing.text
 }
 
 // NewServer returns a Server that does not listen yet.
@@ -74,22 +94,21 @@ const retryAfter = 2 * time.Second
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) {
-	failing := ""
 	for ctx.Err() == nil {
-		var err error
 		if s.paused.Load() {
+			s.failing.Store(nil)
 			select {
 			case <-ctx.Done():
 			case <-s.wake:
 			}
 			continue
 		}
-		if err = s.serve(ctx); err == nil {
-			failing = ""
+		err := s.serve(ctx)
+		if err == nil {
 			continue
 		}
-		if err.Error() != failing { // once, and not each time it is tried
-			failing = err.Error()
+		if before := s.failing.Load(); before == nil || before.text != err.Error() { // once, and not each time it is tried
+			s.failing.Store(&failure{err.Error(), time.Now()})
 			s.config.Log.Warn("the metrics are not served, trying again", "address", s.config.Address, "error", err)
 		}
 		select {
@@ -106,6 +125,7 @@ func (s *Server) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
+	s.failing.Store(nil)
 	server := &http.Server{
 		Handler: s.handler, ConnContext: withConnection, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,

@@ -23,6 +23,14 @@ type options struct {
 	bus           string
 }
 
+const (
+	// readyDir has the file that exists while the agent is ready. The agent listens on no
+	// port that a probe could ask.
+	readyDir = "/run/node-agent"
+	// readyWithin is by when an agent that cannot report is ready.
+	readyWithin = time.Minute
+)
+
 // NewCommand returns the command that runs the agent of a node, which has that version.
 func NewCommand(version string) *cobra.Command {
 	var o options
@@ -41,7 +49,7 @@ func NewCommand(version string) *cobra.Command {
 		"the kubelet's kubeconfig: address of the API server, and identity for cordon and eviction")
 	command.Flags().StringVar(&o.accountDir, "service-account", AccountDir, "folder with the ServiceAccount's token and ca.crt")
 	command.Flags().StringVar(&o.bus, "bus", host.SystemBus, "D-Bus address of the host's system bus")
-	command.AddCommand(newReadyCommand())
+	command.AddCommand(program.NewReadyCommand(readyDir, "agent"))
 	return command
 }
 
@@ -62,7 +70,7 @@ func runProgram(ctx context.Context, version string, o options) error {
 	if err != nil {
 		return err
 	}
-	ready, err := newReadiness(readyDir)
+	ready, err := program.NewReady(readyDir)
 	if err != nil {
 		return err
 	}
@@ -87,7 +95,7 @@ func runProgram(ctx context.Context, version string, o options) error {
 		Log:        slog.Default(),
 		Output:     os.Stderr,
 		Ready: func() {
-			if err := ready.set(); err != nil {
+			if err := ready.Set(); err != nil {
 				slog.ErrorContext(ctx, "reporting that the agent is ready", "node", o.node, "error", err)
 			}
 		},

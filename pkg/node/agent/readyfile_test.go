@@ -2,7 +2,6 @@ package agent
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -10,25 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
-
-func TestReadiness(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "node-agent")
-	for range 2 { // the second container of a pod does not begin as ready
-		r, err := newReadiness(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.check(); err == nil {
-			t.Error("it is ready before it reported")
-		}
-		if err := r.set(); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.check(); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 // TestProbe checks that the DaemonSet's probe runs a command of this program, that it never
 // restarts an agent soon, and that the program can write its file.

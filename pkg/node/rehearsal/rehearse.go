@@ -241,11 +241,28 @@ func confexts(l host.Layout, out *v1alpha1.Rehearsal) {
 			if target, _ := os.Readlink(l.At(path)); target == os.DevNull {
 				continue
 			}
-			if _, err := os.Stat(l.At(path)); err != nil {
+			if err := opens(l.At(path)); err != nil {
 				out.Untried = append(out.Untried, fmt.Sprintf("the confext %s: %v", path, cause(err)))
 			}
 		}
 	}
+}
+
+// opens returns an error unless the start of an image can be read, or the names in a folder.
+func opens(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		_, err := file.Readdirnames(0)
+		return err
+	}
+	if _, err := file.Read(make([]byte, 512)); err != nil {
+		return fmt.Errorf("reading its start: %w", err)
+	}
+	return nil
 }
 
 // cause returns the error without the path.

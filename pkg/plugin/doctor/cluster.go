@@ -33,6 +33,9 @@ func policy(f Facts) []Line {
 		message, _, _ = strings.Cut(message, "\n")
 		return []Line{{"policy", Warn, "notices cannot be sent: " + message, "The condition NoticesFailed of UpgradePolicy cluster has what solves it: kubectl get upgradepolicy cluster -o yaml (docs/gates.md)"}}
 	}
+	if status, message := condition(f.Policy, v1alpha1.ConditionMetricsFailed); status == "True" {
+		return []Line{{"coordinator", Warn, message, "Give the coordinator another port: --metrics-address in its Deployment and its Service's targetPort, or Helm's coordinator.metricsPort"}}
+	}
 	if f.Policy.Observes() {
 		return []Line{{"policy", Warn, "the mode of UpgradePolicy cluster is Observe: nothing on any node is changed", "When the other lines are good: kubectl patch upgradepolicy cluster --type merge -p '{\"spec\":{\"mode\":\"Manage\"}}', or one pool first (docs/install.md)"}}
 	}

@@ -87,6 +87,7 @@ func TestCheck(t *testing.T) {
 		{"no version is known", func(f *Facts) { f.Policy.Status.CoordinatorVersion, f.NodeUpgrades = "", nil }, "versions unknown: are not known: plugin v0.3.0", OK},
 		{"older agents", func(f *Facts) { f.NodeUpgrades[0].Status.AgentVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.3.0, agents v0.2.0 (nodes: 1)", Warn},
 		{"older plugin", func(f *Facts) { f.Plugin = "v0.2.0" }, "versions warn: the plugin has another version", Warn},
+		{"the port is another program's", policyCondition(v1alpha1.ConditionMetricsFailed, "True"), "coordinator warn: because", Warn},
 		{"other time zones", func(f *Facts) { f.Policy.Status.TimeZoneVersion = "2020a" }, "time-zones warn: the coordinator has the time zones of 2020a, and this plugin those of " + schedule.ZoneVersion(), Warn},
 		{"older coordinator", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.2.0", Warn},
 		{"a coordinator that reports no version", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "" }, "versions ok: coordinator unknown", OK},

@@ -125,6 +125,7 @@ var problemConditions = []struct {
 	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, false},
 	{v1alpha1.ConditionNoticesFailed, metav1.ConditionTrue, true},
 	{v1alpha1.ConditionSilencesFailed, metav1.ConditionTrue, true},
+	{v1alpha1.ConditionMetricsFailed, metav1.ConditionTrue, true},
 }
 
 func policyOf(p *v1alpha1.UpgradePolicy) *Policy {

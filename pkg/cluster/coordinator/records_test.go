@@ -33,7 +33,7 @@ func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, State: &v1alpha1.CoordinatorState{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 		s.Policy.Spec.HistoryLimit, s.Policy.Status.TimeZoneVersion = 20, schedule.ZoneVersion()
 		p := plan.Plan{Records: []v1alpha1.UpgradeRecord{r}, Statuses: []plan.UpgradeStatus{{Name: u.Name, UID: string(u.UID), Status: status}}}
-		err := c.carryOut(t.Context(), decision{policy: s.Policy, snapshot: s, plan: p})
+		err := c.carryOut(t.Context(), decision{policy: s.Policy, shown: s.Policy.Status, snapshot: s, plan: p})
 		stored, readErr := c.ours.ClusterUpgrades.Get(t.Context(), u.Name, metav1.GetOptions{})
 		if readErr != nil {
 			t.Fatal(readErr)

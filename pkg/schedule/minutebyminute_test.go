@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // A slow and simple reading of schedules, for comparison: it reads the clock at every minute and
@@ -21,7 +22,7 @@ type walker struct {
 const day = 24 * 60
 
 func walk(zone string, from, until time.Time) *walker {
-	in, err := time.LoadLocation(zone)
+	in, err := schedule.Zone(zone)
 	if err != nil {
 		panic(err)
 	}
@@ -74,7 +75,7 @@ func (w *walker) last(wall int64) int64 {
 // minutes is the first and the last but one minute of each occurrence that
 // starts well within what was walked.
 func (w *walker) minutes(p v1alpha1.Period, zone string, exclusion bool) [][2]int64 {
-	in, _ := time.LoadLocation(zone)
+	in, _ := schedule.Zone(zone)
 	writtenStart, writtenEnd := p.StartTime.Unix()/60, p.EndTime.Unix()/60
 	if p.Recurrence == "" {
 		return [][2]int64{{writtenStart, writtenEnd}}

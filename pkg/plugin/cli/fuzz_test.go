@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadmlog"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // FuzzArguments parses arguments that people type.
@@ -16,7 +18,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add("pool in (db,mq),!gpu", "UTC")
 	f.Add("pdb-blocks=one replica", "")
 	f.Fuzz(func(t *testing.T, text, zone string) {
-		in, err := time.LoadLocation(zone)
+		in, err := schedule.Zone(zone)
 		if err != nil {
 			in = time.UTC
 		}

@@ -54,7 +54,7 @@ func TestFLUOWindow(t *testing.T) {
 		{"14:00", "1h", "Europe/Berlin", []string{"2026-11-23 14:00:00", "2026-11-29 14:59:59"}, []string{"2026-11-23 13:59:00", "2026-11-23 15:00:00"}},
 		{"sat 12:00", "100h", "UTC", []string{"2026-11-28 12:00:00", "2026-12-01 12:00:00"}, []string{"2026-12-02 16:00:00", "2026-11-28 11:59:00"}},
 	} {
-		in, err := time.LoadLocation(c.zone)
+		in, err := schedule.Zone(c.zone)
 		if err != nil {
 			t.Fatal(err)
 		}

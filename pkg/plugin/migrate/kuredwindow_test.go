@@ -24,7 +24,7 @@ func newKuredWindow(t testing.TB, days, start, end, zone string) KuredWindow {
 	if w.end, err = parseKuredTime(end); err != nil {
 		t.Fatal(err)
 	}
-	if w.zone, err = time.LoadLocation(zone); err != nil {
+	if w.zone, err = schedule.Zone(zone); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -87,7 +87,7 @@ func changes(t time.Time, in *time.Location) bool {
 func randomWindow(t testing.TB, r *rand.Rand) KuredWindow {
 	t.Helper()
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo", "America/Santiago", "America/Havana", "Asia/Beirut"}
-	in, err := time.LoadLocation(zones[r.IntN(len(zones))])
+	in, err := schedule.Zone(zones[r.IntN(len(zones))])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,15 @@ func Releases(items []view.Minor, o Options) string {
 		}
 		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, supportCell(r), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
 	}
-	return o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
+	text := o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
+	var blocked []v1alpha1.BlockedVersion
+	for _, r := range items {
+		blocked = append(blocked, r.Blocked...)
+	}
+	if len(blocked) == 0 {
+		return text
+	}
+	return text + "\n" + o.titles(blockedRows(blocked))
 }
 
 func supportCell(r view.Minor) cell {

@@ -37,6 +37,18 @@ func takenBackRows(list []view.TakenBack, o Options) [][2]cell {
 	return rows
 }
 
+// blockedRows returns a line for each version that people block.
+func blockedRows(list []v1alpha1.BlockedVersion) (rows [][2]cell) {
+	for i, one := range list {
+		title := ""
+		if i == 0 {
+			title = "Blocked:"
+		}
+		rows = append(rows, titled(title, cell{one.Version + ": " + one.Comment, yellow}))
+	}
+	return rows
+}
+
 // requestRows returns the line that says why an upgrade was requested.
 func requestRows(reason string) [][2]cell {
 	if reason == "" {

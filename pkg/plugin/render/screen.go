@@ -54,12 +54,12 @@ func (o Options) titles(rows [][2]cell) string {
 
 func titled(title string, text cell) [2]cell { return [2]cell{{text: title}, text} }
 
-// takenBack returns the lines about versions that were taken back.
+// takenBack returns the lines about versions that were taken back, or are blocked.
 func takenBack(s view.Status, o Options) [][2]cell {
 	if s.Policy == nil {
 		return nil
 	}
-	return takenBackRows(s.Policy.TakenBack, o)
+	return append(takenBackRows(s.Policy.TakenBack, o), blockedRows(s.Policy.Blocked)...)
 }
 
 // headline returns the lines about the active upgrade, or the last one.

@@ -123,9 +123,32 @@ func NewMinors(s clusterstate.Snapshot, now time.Time) []Minor {
 		if one.Support, end = minors[line].SupportOf(now); !end.IsZero() {
 			one.SupportEnds = end.Format(time.DateOnly)
 		}
+		one.Blocked = blockedOf(s.Policy, line)
 		items = append(items, one)
 	}
 	return items
+}
+
+// blockedOf returns the versions of a minor that the policy, which may be nil, blocks, and those that were taken back.
+func blockedOf(policy *v1alpha1.UpgradePolicy, line string) (list []v1alpha1.BlockedVersion) {
+	if policy == nil {
+		return nil
+	}
+	var names []string
+	for _, one := range policy.Spec.BlockedVersions {
+		names = append(names, one.Version)
+	}
+	for _, one := range policy.Status.TakenBack {
+		names = append(names, one.Version)
+	}
+	for _, name := range names {
+		v, err := version.Parse(name)
+		again := slices.ContainsFunc(list, func(one v1alpha1.BlockedVersion) bool { return one.Version == name })
+		if err == nil && v.Line() == line && !again {
+			list = append(list, *policy.Blocked(name))
+		}
+	}
+	return list
 }
 
 // counted returns the numbers, the oldest version first.

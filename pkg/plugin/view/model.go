@@ -182,6 +182,8 @@ type Policy struct {
 	// TakenBack are versions that Rollbacks have taken back, while nodes run an older patch of
 	// their minor.
 	TakenBack []TakenBack `json:"takenBack,omitempty"`
+	// Blocked are versions that people block, while nodes run an older patch of their minor.
+	Blocked []v1alpha1.BlockedVersion `json:"blocked,omitempty"`
 	// Problems are why the policy, or the source, cannot be understood.
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -280,6 +282,8 @@ type Minor struct {
 	Newest string `json:"newest,omitempty"`
 	// PartlyOffered is a newer one that is on offer for some architectures only.
 	PartlyOffered string `json:"partlyOffered,omitempty"`
+	// Blocked are the versions of the minor that are blocked or were taken back, with the reason.
+	Blocked []v1alpha1.BlockedVersion `json:"blocked,omitempty"`
 	// Runs and Staged count the nodes, by version.
 	Runs    []Count         `json:"runs,omitempty"`
 	Staged  []Count         `json:"staged,omitempty"`

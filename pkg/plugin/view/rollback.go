@@ -66,15 +66,24 @@ type TakenBack struct {
 	Command string `json:"command"`
 }
 
-// NewTakenBack returns those versions that matter now: kubelets run an older patch of their minor.
+// aheadOfSome reports whether a version matters now: a kubelet runs an older patch of its minor.
+func aheadOfSome(text string, kubelets []string) bool {
+	v, err := version.Parse(text)
+	return slices.ContainsFunc(kubelets, func(kubelet string) bool {
+		runs, unknown := version.Parse(kubelet)
+		return err == nil && unknown == nil && runs.SameLine(v) && runs.Less(v)
+	})
+}
+
+// NewBlocked returns the versions that people block and that matter now.
+func NewBlocked(all []v1alpha1.BlockedVersion, kubelets []string) []v1alpha1.BlockedVersion {
+	return slices.DeleteFunc(slices.Clone(all), func(one v1alpha1.BlockedVersion) bool { return !aheadOfSome(one.Version, kubelets) })
+}
+
+// NewTakenBack returns those versions that matter now.
 func NewTakenBack(all []v1alpha1.TakenBackVersion, kubelets []string) (list []TakenBack) {
 	for _, one := range all {
-		v, err := version.Parse(one.Version)
-		older := func(kubelet string) bool {
-			runs, unknown := version.Parse(kubelet)
-			return err == nil && unknown == nil && runs.SameLine(v) && runs.Less(v)
-		}
-		if slices.ContainsFunc(kubelets, older) {
+		if aheadOfSome(one.Version, kubelets) {
 			list = append(list, TakenBack{
 				Version: one.Version, Upgrade: one.Upgrade.Name, Time: one.Time.UTC(), Comment: one.Comment, Command: BringAgain(one.Version),
 			})

@@ -33,6 +33,7 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 			kubelets = append(kubelets, n.Kubelet)
 		}
 		v.Policy.TakenBack = NewTakenBack(s.Policy.Status.TakenBack, kubelets)
+		v.Policy.Blocked = NewBlocked(s.Policy.Spec.BlockedVersions, kubelets)
 	}
 	v.Problems = problems(s.Programs, v.Nodes)
 	for i, u := range plan.Queue(s, now) {

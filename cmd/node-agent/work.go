@@ -87,7 +87,10 @@ func gather(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log
 func findImages(ctx context.Context, l host.Layout, found *verb.HostFacts, log *host.Log) {
 	pulled, err := kubeadm.LastPulled(l)
 	if err == nil && found.ControlPlane && pulled.Version != found.Merged && slices.Contains(found.Installed, pulled.Version) {
-		found.PulledFor = clusterstate.ConfigurationHash(pulled.ClusterConfiguration, pulled.KubeProxyConfig)
+		found.PulledFor = clusterstate.ConfigurationHash(pulled.ClusterConfiguration)
+		if pulled.KubeProxyConfig != "" {
+			found.PulledForProxy = clusterstate.ConfigurationHash(pulled.KubeProxyConfig)
+		}
 		found.ImagesMissing, err = pulled.Missing(ctx, l)
 	}
 	if err != nil {

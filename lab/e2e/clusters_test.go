@@ -27,8 +27,9 @@ type strangeCluster struct {
 	config func(map[string]any)
 	// make and undo are shell scripts on cp1, whose kubectl is the administrator's.
 	make, undo string
-	// staged is a script on cp1 that runs when the upgrade has its images there.
-	staged string
+	// staged is a script on cp1 that runs when the upgrade has its images there, and before it may go on; then awaited, on
+	// cp1, has to succeed.
+	staged, awaited string
 	// words is a regular expression of what a finding, or the status of cp1, says.
 	words string
 	// goes reports whether the upgrade goes through although that is said.
@@ -71,8 +72,8 @@ var strangeClusters = []strangeCluster{
 		make: "cp /etc/kubernetes/kubeadm-upgrade.yaml /etc/kubernetes/kept.yaml 2>/dev/null || true; printf 'apiVersion: kubeadm.k8s.io/v1beta3\\nkind: UpgradeConfiguration\\n' >/etc/kubernetes/kubeadm-upgrade.yaml",
 		undo: "rm /etc/kubernetes/kubeadm-upgrade.yaml; mv /etc/kubernetes/kept.yaml /etc/kubernetes/kubeadm-upgrade.yaml 2>/dev/null || true", words: "refuses /etc/kubernetes/kubeadm-upgrade.yaml",
 	}, {
-		name: "unknown-gate-of-kubeadm", public: "kubeadm#2835", config: func(c map[string]any) { within(c, "featureGates")["IPv6DualStack"] = true },
-		words: "IPv6DualStack",
+		name: "unknown-gate-of-kubeadm", public: "kubeadm#2835", goes: true, // kubeadm upgrade passes over it
+		config: func(c map[string]any) { within(c, "featureGates")["IPv6DualStack"] = true },
 	}, {
 		name: "proxy-configuration", public: "kubeadm#2699",
 		make:  "$kubectl -n kube-system get configmap kube-proxy -o yaml >/root/proxy.yaml; sed 's,^    mode: .*,    mode: userspace,' /root/proxy.yaml | $kubectl apply -f -",
@@ -80,8 +81,8 @@ var strangeClusters = []strangeCluster{
 		words: "kube-proxy of .*must be iptables",
 	}, {
 		name: "images-collected", public: "kubernetes/kubernetes#120031",
-		staged: "systemctl stop kubelet; ctr -n k8s.io images ls -q | grep kube-apiserver | grep -v VERSION_OF_TODAY | xargs ctr -n k8s.io images rm --sync; systemctl start kubelet",
-		goes:   true,
+		staged:  "systemctl stop kubelet; ctr -n k8s.io images ls -q | grep kube-apiserver | grep -v VERSION_OF_TODAY | xargs ctr -n k8s.io images rm --sync; systemctl start kubelet",
+		awaited: "ctr -n k8s.io images ls -q | grep kube-apiserver | grep -q -v VERSION_OF_TODAY", goes: true,
 	}, {
 		name: "proxy-removed", public: "Cilium's guide without kube-proxy",
 		make: "$kubectl -n kube-system get daemonset kube-proxy -o yaml >/root/kube-proxy.yaml; $kubectl -n kube-system delete daemonset kube-proxy",
@@ -158,12 +159,20 @@ func (c *testCluster) strangeCluster(t *testing.T, one strangeCluster, runs, pat
 	if one.staged != "" {
 		c.eventually(t, 5*time.Minute, "the images are there", func() error { return c.isPulled(patch) })
 		c.onFirst(t, one.staged, runs)
+		c.eachSecond(t, 20*time.Minute, one.awaited, func() error {
+			_, err := c.Exec(c.ctx, "cp1", "sh", "-ec", strings.ReplaceAll(one.awaited, "VERSION_OF_TODAY", runs))
+			return err
+		})
 		c.must(t)(c.Kube(c.ctx, "patch", "clusterupgrade", name, "--type=merge", "-p", `{"spec":{"suspend":false}}`))
 	}
 	if one.words != "" {
 		result.said = append(result.said, c.awaitSaid(t, name, one.words))
 	}
 	if !one.goes {
+		if strings.HasPrefix(result.said[0], string(v1alpha1.LevelWarn)) {
+			t.Errorf("it holds nothing: %s", result.said[0])
+		}
+		time.Sleep(30 * time.Second) // what does not hold would begin
 		for node, before := range boots {
 			if now := c.boots(t, node); now != before {
 				t.Errorf("%s was rebooted: %d boots, and %d before", node, now, before)

@@ -19,15 +19,15 @@ const (
 )
 
 // ConfigurationHash returns a text that changes with kubeadm's ClusterConfiguration, but not with the version in it, which
-// `kubeadm upgrade apply` sets, and with the configuration of kube-proxy. What cannot be decoded counts as it is.
-func ConfigurationHash(cluster, proxy string) string {
+// `kubeadm upgrade apply` sets, or with another configuration. What cannot be decoded counts as it is.
+func ConfigurationHash(text string) string {
 	var config map[string]any
-	if err := yaml.Unmarshal([]byte(cluster), &config); err == nil {
+	if err := yaml.Unmarshal([]byte(text), &config); err == nil {
 		delete(config, "kubernetesVersion")
 		if data, err := json.Marshal(config); err == nil {
-			cluster = string(data)
+			text = string(data)
 		}
 	}
-	hash := sha256.Sum256([]byte(cluster + "\x00" + proxy))
+	hash := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(hash[:])
 }

@@ -24,8 +24,8 @@ type Rehearsal struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	LeftOut []string `json:"leftOut,omitempty"`
-	// Changes are what the upgrade would change of the node's static pods beside the version, as a person has changed
-	// them: kubeadm writes them anew from its ConfigMap.
+	// Changes are what the upgrade would change of the node's static pods beside the version, as they are not what kubeadm
+	// writes: a person has changed them, or kubeadm's ConfigMap since.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256

@@ -60,8 +60,9 @@ func NewCommand(version string) *cobra.Command {
 	return command
 }
 
-// readyDir has the file that exists while the coordinator is ready.
-const readyDir = "/run/coordinator"
+// readyDir has the file that exists while the coordinator is ready. Each pod has a file system of its own at /dev/shm; with a
+// volume for it, kubectl drain would not evict the pod.
+const readyDir = "/dev/shm/coordinator"
 
 // runProgram connects to the cluster, serves metrics, and coordinates while this replica leads.
 func runProgram(ctx context.Context, version string, o options) error {
@@ -110,9 +111,6 @@ func runProgram(ctx context.Context, version string, o options) error {
 		AskGate: gates.Ask, SendNotice: []string{filepath.Join(filepath.Dir(executable), "send-notice")},
 	})
 	log.Info("coordinator starts")
-	if err := ready.Set(); err != nil {
-		log.Error("the kubelet's probe will not find that the coordinator is ready", "error", err)
-	}
 	if !o.leaderElect {
 		return c.Run(ctx)
 	}
@@ -124,6 +122,9 @@ func runProgram(ctx context.Context, version string, o options) error {
 	// its Lease ends.
 	identity := host + "_" + cmp.Or(os.Getenv("POD_NAME"), string(uuid.NewUUID()))
 	return Lead(ctx, clients, identity, log, func(leader string) {
+		if err := ready.Set(); err != nil { // it is told who leads, so it has read the API
+			log.Error("the kubelet's probe will not find that the coordinator is ready", "error", err)
+		}
 		// The replicas use the node's network: of two on one node, the leader serves.
 		server.Listen(leader == identity || !strings.HasPrefix(leader, host+"_"))
 	}, c.Run)

@@ -55,7 +55,7 @@ type Coordinator struct {
 	checks         checks
 	watchdog       program.Watchdog
 	metrics        *metrics.Metrics
-	metricsProblem func() string
+	metricsProblem func() (problem string, known bool)
 	version        string
 	sendNotice     []string
 	clockAhead     func() time.Duration
@@ -92,8 +92,8 @@ type Clients struct {
 	Watchdog program.Watchdog
 	// Metrics are told what was read and decided. Nil: there are none.
 	Metrics *metrics.Metrics
-	// MetricsProblem says why the metrics are not served; empty: they are. Nil: that is not known.
-	MetricsProblem func() string
+	// MetricsProblem says why the metrics are not served; empty: they are, if that is known. Nil: it never is.
+	MetricsProblem func() (problem string, known bool)
 	// ClockAhead returns by how much this host's clock is ahead of the API server's, if that is
 	// too much to judge windows. Nil: it is not compared.
 	ClockAhead func() time.Duration

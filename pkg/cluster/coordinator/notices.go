@@ -91,10 +91,11 @@ func (c *Coordinator) noteMetrics(policy *v1alpha1.UpgradePolicy, now time.Time)
 		return
 	}
 	reason, message := "", ""
-	if problem := c.metricsProblem(); problem != "" {
+	problem, known := c.metricsProblem()
+	if problem != "" {
 		reason, message = "NotServed", fmt.Sprintf("the coordinator cannot serve its metrics (%s): perhaps another program of its node, such as a load balancer, has the port", problem)
 	}
-	c.noteTrouble(policy, v1alpha1.ConditionMetricsFailed, reason, message, true, now)
+	c.noteTrouble(policy, v1alpha1.ConditionMetricsFailed, reason, message, known, now)
 }
 
 // noteTrouble sets a condition of the policy that is present while it has a reason, and records an event

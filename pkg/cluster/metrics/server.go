@@ -38,6 +38,8 @@ type Server struct {
 	paused  atomic.Bool
 	wake    chan struct{}
 	failing atomic.Pointer[failure]
+
+	listening atomic.Bool
 }
 
 // failure is why the address cannot be listened at.
@@ -50,13 +52,19 @@ type failure struct {
 // listens, and the other one may not have stopped yet.
 const lastingAfter = time.Minute
 
-// Problem returns why the metrics have not been served for a while; empty: they are, or need not be.
-func (s *Server) Problem() string {
+// Problem returns why the metrics have not been served for a while; empty: they are, or need not be. known is false until that
+// is clear.
+func (s *Server) Problem() (problem string, known bool) {
 	failing := s.failing.Load()
-	if failing == nil || s.paused.Load() || time.Since(failing.since) < lastingAfter {
-		return ""
+	switch {
+	case s.paused.Load():
+		return "", false // another replica serves, and leads
+	case failing == nil:
+		return "", s.listening.Load()
+	case time.Since(failing.since) < lastingAfter:
+		return "", false
 	}
-	return failing.text
+	return failing.text, true
 }
 
 // NewServer returns a Server that does not listen yet.
@@ -126,6 +134,8 @@ func (s *Server) serve(ctx context.Context) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	s.failing.Store(nil)
+	s.listening.Store(true)
+	defer s.listening.Store(false)
 	server := &http.Server{
 		Handler: s.handler, ConnContext: withConnection, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,

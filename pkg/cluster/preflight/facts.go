@@ -105,8 +105,8 @@ var factsChecks = []Entry{
 	},
 	{
 		"static-pod-changes", warns,
-		"a person has changed a static pod of a control plane, and the upgrade would undo that: kubeadm writes it anew",
-		"To keep it, put it into extraArgs or extraVolumes of ClusterConfiguration: kubectl -n kube-system edit configmap kubeadm-config.",
+		"a static pod of a control plane is not as kubeadm writes it, and the upgrade would change that: a person has changed the pod, or ClusterConfiguration since",
+		"If it is to stay as it is: extraArgs and extraVolumes of ClusterConfiguration are what kubeadm writes (kubectl -n kube-system edit configmap kubeadm-config).",
 	},
 	{
 		"node-clock", warns,

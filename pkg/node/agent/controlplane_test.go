@@ -251,7 +251,7 @@ func TestPullOfFormerConfiguration(t *testing.T) {
 	pulledFor := func(text string) {
 		c.host.Lock()
 		defer c.host.Unlock()
-		c.host.Facts.PulledFor = clusterstate.ConfigurationHash(text, "")
+		c.host.Facts.PulledFor = clusterstate.ConfigurationHash(text)
 	}
 	pulls := func() int {
 		return len(slices.DeleteFunc(slices.Clone(c.host.Verbs()), func(v string) bool { return v != "pull" }))

@@ -88,9 +88,11 @@ func (h *hostSense) compareConfiguration(ctx context.Context, r *round) {
 	defer cancel()
 	config, err := h.clusterConfiguration(ctx)
 	proxy, err2 := h.kubeProxyConfig(ctx)
-	if err == nil && err2 == nil {
-		h.seen.configurationChanged = clusterstate.ConfigurationHash(config, proxy) != facts.PulledFor
+	if err != nil || err2 != nil {
+		return
 	}
+	otherProxy := proxy != "" && facts.PulledForProxy != "" && clusterstate.ConfigurationHash(proxy) != facts.PulledForProxy
+	h.seen.configurationChanged = otherProxy || clusterstate.ConfigurationHash(config) != facts.PulledFor
 }
 
 func (v *hostView) answer(last *verb.Result) error {

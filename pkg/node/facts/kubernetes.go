@@ -236,6 +236,32 @@ func (k *Kubelet) Patches() (files []host.File) {
 	return files
 }
 
+// Upgrade is what the administrators' UpgradeConfiguration leaves out.
+type Upgrade struct {
+	// KeepsEtcd reports whether etcd is not upgraded.
+	KeepsEtcd bool
+	// SkipPhases are the phases of `kubeadm upgrade apply` that do not run.
+	SkipPhases []string
+}
+
+// Upgrade returns what UserConfig leaves out.
+func (k *Kubelet) Upgrade() (u Upgrade) {
+	for document := range strings.SplitSeq(string(k.g.readIfThere(kubeadm.UserConfig)), "\n---") {
+		var config struct {
+			Kind  string
+			Apply struct {
+				EtcdUpgrade *bool
+				SkipPhases  []string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &config); err == nil && config.Kind == "UpgradeConfiguration" {
+			u.KeepsEtcd = config.Apply.EtcdUpgrade != nil && !*config.Apply.EtcdUpgrade
+			u.SkipPhases = append(u.SkipPhases, config.Apply.SkipPhases...)
+		}
+	}
+	return u
+}
+
 // kubeletPatch matches the names of kubeadm's patches that are a part of a kubelet's
 // configuration. A JSON patch is a list of operations instead.
 var kubeletPatch = regexp.MustCompile(`^kubeletconfiguration[^.+]*(\+(strategic|merge))?\.(json|yaml)$`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -98,6 +99,29 @@ func (p *StaticPod) Flag(name string) string { return p.flags.value(name) }
 
 // OnNode returns the path on the node of a file or folder of the container.
 func (p *StaticPod) OnNode(path string) string { return cmp.Or(p.mounted(path), path) }
+
+// Advertised returns the address and the port of kube-apiserver that kubeadm keeps in an annotation of its pod. Empty: it has
+// none.
+func (p *StaticPod) Advertised() (address, port string) {
+	address, port, err := net.SplitHostPort(p.pod.Annotations[advertised])
+	if err != nil {
+		return "", ""
+	}
+	return address, port
+}
+
+// IsMade reports whether the kubelet makes a file, or its folder, if it is not there.
+func (p *StaticPod) IsMade(path string) bool {
+	for _, m := range p.container.VolumeMounts {
+		for _, v := range p.pod.Spec.Volumes {
+			made := v.Name == m.Name && v.HostPath != nil && v.HostPath.Type != nil && *v.HostPath.Type == corev1.HostPathFileOrCreate
+			if made && m.MountPath == path {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Mounts reports whether a file or folder of the container lies in a folder of the node.
 func (p *StaticPod) Mounts(path string) bool { return p.mounted(path) != "" }

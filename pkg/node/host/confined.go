@@ -36,6 +36,8 @@ type Confined struct {
 	Work string
 	// Files are shown to the program, read-only. None may have a secret.
 	Files []File
+	// Folders of the node are shown to it where they are there.
+	Folders []string
 	// Stdin is the program's standard input; nil means /dev/null.
 	Stdin []byte
 	// Stderr gets its standard error when it has ended; nil means that nothing does.
@@ -50,15 +52,20 @@ type File struct {
 }
 
 // ProgramFailure is an error of a program that ran in the confined unit, and not of the unit.
-type ProgramFailure struct{ text string }
+type ProgramFailure struct {
+	text string
+	// Exited reports whether the program ended by itself with an exit status. Otherwise it exceeded a limit, which may be
+	// because the node is busy.
+	Exited bool
+}
 
 func (f *ProgramFailure) Error() string { return f.text }
 
-// NewProgramFailure returns the error of a program that ended well, and did not print what it should.
-func NewProgramFailure(text string) *ProgramFailure { return &ProgramFailure{text} }
+// NewProgramFailure returns the error of a program that ended by itself, and did not print what it should.
+func NewProgramFailure(text string) *ProgramFailure { return &ProgramFailure{text, true} }
 
 func failure(format string, args ...any) error {
-	return &ProgramFailure{fmt.Sprintf(format, args...)}
+	return &ProgramFailure{text: fmt.Sprintf(format, args...)}
 }
 
 // RunConfined runs a program of an image in a unit that can neither write, connect, nor read
@@ -217,6 +224,9 @@ func confinement(r Confined, folder string, f *confinedOutputs) []systemdbus.Pro
 		{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
 		{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},
 		{"/etc/ld.so.cache", "/etc/ld.so.cache", true, recursive},
+	}
+	for _, dir := range r.Folders {
+		binds = append(binds, bind{dir, dir, true, recursive})
 	}
 	for i, file := range r.Files {
 		binds = append(binds, bind{filepath.Join(folder, strconv.Itoa(i)), file.Path, false, recursive})
@@ -396,7 +406,7 @@ func (f *confinedOutputs) result(end confinedEnd, stderr io.Writer) (string, err
 	case end.code > exited && slices.Contains(ownSignals, unix.Signal(end.status)):
 		return "", failure("it was killed by the signal %s%s", unix.SignalName(unix.Signal(end.status)), said)
 	case end.result == "exit-code" && (end.status < firstSetupStatus || end.status > lastSetupStatus || end.status == execStatus):
-		return stdout, failure("it ended with the exit status %d%s", end.status, said)
+		return stdout, NewProgramFailure(fmt.Sprintf("it ended with the exit status %d%s", end.status, said))
 	}
 	what := fmt.Sprintf("could not be set up: %s, status %d (systemd.exec(5)); its journal on the node may say why", end.result, end.status)
 	if end.code > exited {

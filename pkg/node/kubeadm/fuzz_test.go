@@ -13,7 +13,7 @@ func FuzzConfigFor(f *testing.F) {
 	f.Add("- kind: ClusterConfiguration")
 	f.Add("kind: [a]\n? {a: b}\n: c")
 	f.Fuzz(func(t *testing.T, cluster string) {
-		text, err := configFor(cluster, "v1.34.4", map[string]any{"kind": "InitConfiguration"})
+		text, err := configFor(cluster, "v1.34.4", map[string]any{"kind": "InitConfiguration"}, keepGates)
 		if err != nil {
 			return
 		}

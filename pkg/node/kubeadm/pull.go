@@ -95,7 +95,8 @@ var runConfined = host.RunConfined
 func listImages(ctx context.Context, staged *os.File, args verb.PullArgs, log *host.Log) ([]string, error) {
 	config, err := configFor(args.ClusterConfiguration, args.Version, map[string]any{
 		"kind": "InitConfiguration", "localAPIEndpoint": map[string]any{"advertiseAddress": "192.0.2.1"},
-	})
+		"nodeRegistration": map[string]any{"name": "node"}, // the node's own may be none that kubeadm takes
+	}, dropGates)
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +150,19 @@ func checkImages(printed, cluster string) ([]string, error) {
 	return images, nil
 }
 
+// gates says whether kubeadm gets the feature gates in its configuration. The images do not depend on them, and `kubeadm
+// upgrade` passes over those that it does not know (cmd/kubeadm/app/util/config/cluster.go, v1.34.4).
+type gates bool
+
+const (
+	keepGates gates = true
+	dropGates gates = false
+)
+
 // configFor returns the cluster's configuration for that version, and own as a second document of the same version of
 // kubeadm's API. With an address in that, kubeadm does not look for one among the interfaces, of which a confined program
 // sees none.
-func configFor(cluster, version string, own map[string]any) ([]byte, error) {
+func configFor(cluster, version string, own map[string]any, gates gates) ([]byte, error) {
 	var config map[string]any
 	if err := yaml.Unmarshal([]byte(cluster), &config); err != nil {
 		return nil, fmt.Errorf("decoding the cluster's ClusterConfiguration: %w", err)
@@ -161,6 +171,9 @@ func configFor(cluster, version string, own map[string]any) ([]byte, error) {
 		return nil, fmt.Errorf("the ConfigMap kubeadm-config has a %q, not a ClusterConfiguration", config["kind"])
 	}
 	config["kubernetesVersion"], own["apiVersion"] = version, config["apiVersion"]
+	if gates == dropGates {
+		delete(config, "featureGates")
+	}
 	text, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, err

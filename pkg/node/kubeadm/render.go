@@ -37,6 +37,10 @@ const (
 // them. The phase kubelet-start is not among them, as its files are printed as well and would be missed.
 const notRendered = "preflight,certs,kubeconfig,upload-config,upload-certs,mark-control-plane,bootstrap-token,kubelet-finalize,addon,show-join-command"
 
+// authorities are folders with certificates of public authorities, of which kubeadm gives those that are there to the static
+// pods (cmd/kubeadm/app/phases/controlplane/volumes.go, v1.34.4).
+var authorities = []string{"/etc/ca-certificates", "/etc/pki/ca-trust", "/etc/pki/tls/certs"}
+
 // Render lets the kubeadm of an image write the static pods of a control plane, confined and without network, and returns
 // them by their names. image is an open file of the node's images. An error of kubeadm is a host.ProgramFailure.
 func Render(ctx context.Context, image *os.File, r Rendering, log *host.Log) (map[string]*corev1.Pod, error) {
@@ -50,13 +54,24 @@ func Render(ctx context.Context, image *os.File, r Rendering, log *host.Log) (ma
 		own["patches"] = map[string]any{"directory": patchesDir}
 		files = append(files, host.File{Path: filepath.Join(patchesDir, filepath.Base(patch.Path)), Content: patch.Content})
 	}
-	config, err := configFor(r.ClusterConfiguration, r.Version, own)
+	pods, err := render(ctx, image, r, own, files, keepGates, log)
+	var failed *host.ProgramFailure
+	if errors.As(err, &failed) && failed.Exited { // `kubeadm upgrade` passes over a gate that it does not know, and init does not
+		if without, err := render(ctx, image, r, own, files, dropGates, log); err == nil {
+			return without, nil
+		}
+	}
+	return pods, err
+}
+
+func render(ctx context.Context, image *os.File, r Rendering, own map[string]any, files []host.File, gates gates, log *host.Log) (map[string]*corev1.Pod, error) {
+	config, err := configFor(r.ClusterConfiguration, r.Version, own, gates)
 	if err != nil {
 		return nil, err
 	}
 	printed, err := runConfined(ctx, host.Confined{
 		Image: image, Program: "usr/bin/kubeadm", Args: []string{"init", "--dry-run", "--config", "/dev/stdin", "--skip-phases=" + notRendered},
-		Env: []string{"KUBEADM_INIT_DRYRUN_DIR=" + renderDir}, Work: renderDir, Files: files, Stdin: config, Stderr: log,
+		Env: []string{"KUBEADM_INIT_DRYRUN_DIR=" + renderDir}, Work: renderDir, Files: files, Folders: authorities, Stdin: config, Stderr: log,
 	})
 	var failed *host.ProgramFailure
 	if err != nil && !errors.As(err, &failed) {

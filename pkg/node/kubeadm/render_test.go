@@ -66,6 +66,20 @@ func TestRender(t *testing.T) {
 	if _, err := Render(t.Context(), nil, rendering, nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "feature-gate key") {
 		t.Errorf("a refusal: %v", err)
 	}
+	if !strings.Contains(string(ran.Stdin), "kind: ClusterConfiguration") {
+		t.Errorf("not tried without the gates: %s", ran.Stdin)
+	}
+	runConfined = func(_ context.Context, r host.Confined) (string, error) { // as one that knows a gate no more
+		if strings.Contains(string(r.Stdin), "featureGates") {
+			return "", host.NewProgramFailure("unrecognized feature-gate key: EtcdLearnerMode")
+		}
+		return printedByKubeadm, nil
+	}
+	gated := rendering
+	gated.ClusterConfiguration += "featureGates: {EtcdLearnerMode: true}\n"
+	if pods, err := Render(t.Context(), nil, gated, nil); err != nil || pods["etcd"] == nil {
+		t.Errorf("a gate that kubeadm upgrade passes over: %v", err)
+	}
 	answer("", nil)
 	if _, err := Render(t.Context(), nil, rendering, nil); !errors.As(err, &refused) {
 		t.Errorf("nothing printed: %v", err)

@@ -36,6 +36,9 @@ const (
 	// starts late, a finding that must last, and the reboot.
 	returnWithin = 7 * time.Minute
 
+	// pullAgain is when images that the kubelet has removed are pulled again.
+	pullAgain = 10 * time.Minute
+
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 	// A failed download is retried sooner: it disrupts nothing.

@@ -208,9 +208,12 @@ func Pulled(o Observation) bool {
 }
 
 // pullOutdated reports, by facts that are newer than the pull, whether an image is not on the node any more, or the images
-// were listed for another ClusterConfiguration than the cluster has now.
+// were listed for another ClusterConfiguration than the cluster has now. On a full disk the kubelet removes what was pulled
+// again and again: that is not followed at once, as kubeadm pulls by itself what is missing.
 func pullOutdated(o Observation) bool {
-	return (len(o.Host.ImagesMissing) > 0 || o.Host.ConfigurationChanged) && o.Host.At.After(o.Work[verb.Pull].FinishedAt)
+	ended := o.Work[verb.Pull].FinishedAt
+	gone := len(o.Host.ImagesMissing) > 0 && o.Now.Sub(ended) >= pullAgain
+	return (gone || o.Host.ConfigurationChanged) && o.Host.At.After(ended)
 }
 
 // kubeadmDone reports whether kubeadm upgrade has completed for the target, or must not run for it: it is

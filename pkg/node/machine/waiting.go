@@ -176,7 +176,11 @@ func pulling(s State, o Observation) (State, Action) {
 		return retryPreparation(s, o, work, v1alpha1.ReasonPullFailed, verb.Pull, key)
 	}
 	if s.Reason != v1alpha1.ReasonPullFailed || s.RetryAt.IsZero() {
-		s = s.withReason(v1alpha1.ReasonPullingImages, "the control plane's container images are being pulled")
+		message := "the control plane's container images are being pulled"
+		if missing := o.Host.ImagesMissing; len(missing) > 0 {
+			message += fmt.Sprintf("; %s was on the node, and the kubelet has removed it: perhaps the disk is nearly full", missing[0])
+		}
+		s = s.withReason(v1alpha1.ReasonPullingImages, message)
 	}
 	if work.Running {
 		return s, Action{}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,8 +15,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
@@ -30,6 +33,7 @@ type controlPlane struct {
 	pulled  kubeadm.Pulled
 	running map[string]*facts.StaticPod // the components that run on the node
 	patches []host.File
+	upgrade facts.Upgrade
 	out     *v1alpha1.Rehearsal
 }
 
@@ -47,17 +51,17 @@ func (r *rehearsing) controlPlane(ctx context.Context, kubelet *facts.Kubelet, o
 		c.untried("the control plane: %v", err)
 		return
 	}
-	if out.Version == r.running || c.pulled.Version != out.Version || c.running["kube-apiserver"] == nil {
-		return
+	apiserver := c.running["kube-apiserver"]
+	if out.Version == r.running || c.pulled.Version != out.Version || apiserver == nil || clusterstate.ImageVersion(apiserver.Container().Image) == out.Version {
+		return // nothing of it is to come
 	}
-	c.patches = kubelet.Patches()
+	c.patches, c.upgrade = kubelet.Patches(), kubelet.Upgrade()
 	next, refused, err := c.render(ctx, out.Version)
 	switch {
 	case err != nil:
 		c.untried("the static pods that kubeadm of %s would write: %v", out.Version, err)
 	case refused != nil:
-		_, todayRefused, err := c.render(ctx, r.running)
-		c.problem(v1alpha1.KubeadmRefuses, err == nil && todayRefused != nil, "kubeadm of %s writes no static pods: %v", out.Version, refused)
+		c.refused(ctx, refused)
 	default:
 		c.changes(ctx, next)
 		c.start(ctx, next)
@@ -65,35 +69,44 @@ func (r *rehearsing) controlPlane(ctx context.Context, kubelet *facts.Kubelet, o
 	c.userConfig(ctx)
 }
 
-// start tries the start of each component. Programs are copied, which takes a second each, once all files are there: until
-// then the rehearsal is repeated again and again.
-func (c *controlPlane) start(ctx context.Context, next map[string]*facts.StaticPod) {
-	for _, component := range components {
-		if next[component] != nil {
-			c.files(component, next[component])
-		}
-	}
-	if missesFiles(*c.out) {
+// refused adds that kubeadm of the version writes no static pods, if today's does: it is the trial that is wrong otherwise.
+func (c *controlPlane) refused(ctx context.Context, why error) {
+	if _, today, err := c.render(ctx, c.rehearsing.running); today != nil || err != nil {
+		c.untried("the static pods that kubeadm of %s would write: %v", c.out.Version, why)
 		return
 	}
+	c.problem(v1alpha1.KubeadmRefuses, v1alpha1.CauseVersion, "kubeadm of %s writes no static pods: %v", c.out.Version, why)
+}
+
+// start tries the start of each component that the upgrade touches.
+func (c *controlPlane) start(ctx context.Context, next map[string]*facts.StaticPod) {
+	_, without := exec.LookPath(runtimeProgram)
+	if without != nil {
+		c.untried("the programs of the control plane: %s, which comes with containerd, is not on the node", runtimeProgram)
+	}
 	for _, component := range components {
-		if next[component] != nil {
-			c.program(ctx, component, next[component])
+		pod := next[component]
+		if pod == nil || component == "etcd" && c.upgrade.KeepsEtcd {
+			continue
+		}
+		c.files(component, pod)
+		if without == nil {
+			c.program(ctx, component, pod)
 		}
 	}
-	c.proxy(ctx)
-}
-
-// missesFiles reports whether a file has to come that a rehearsal looked for.
-func missesFiles(r v1alpha1.Rehearsal) bool {
-	return slices.ContainsFunc(r.Problems, func(p v1alpha1.RehearsalProblem) bool { return p.Reason == v1alpha1.FileMissing })
-}
-
-func (c *controlPlane) problem(reason v1alpha1.ProblemReason, today bool, format string, args ...any) {
-	cause := v1alpha1.CauseVersion
-	if today {
-		cause = v1alpha1.CauseNode
+	if without == nil && !c.keepsProxy() {
+		c.proxy(ctx)
 	}
+}
+
+// keepsProxy reports whether kubeadm leaves kube-proxy alone.
+func (c *controlPlane) keepsProxy() bool {
+	var config struct{ Proxy struct{ Disabled bool } }
+	_ = yaml.Unmarshal([]byte(c.pulled.ClusterConfiguration), &config)
+	return config.Proxy.Disabled || slices.ContainsFunc(c.upgrade.SkipPhases, func(phase string) bool { return phase == "addon" || phase == "addon/kube-proxy" })
+}
+
+func (c *controlPlane) problem(reason v1alpha1.ProblemReason, cause v1alpha1.RehearsalCause, format string, args ...any) {
 	problem := v1alpha1.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 	c.out.Problems = append(c.out.Problems, v1alpha1.RehearsalProblem{Problem: problem, Cause: cause})
 }
@@ -109,25 +122,20 @@ func (c *controlPlane) render(ctx context.Context, version string) (pods map[str
 		return nil, nil, fmt.Errorf("opening its image: %w", err)
 	}
 	defer func() { _ = image.Close() }()
-	apiserver := c.running["kube-apiserver"]
-	r := kubeadm.Rendering{
-		Version: version, ClusterConfiguration: c.pulled.ClusterConfiguration, Patches: c.patches,
-		Address: apiserver.Flag("advertise-address"), Port: 6443,
+	r := kubeadm.Rendering{Version: version, ClusterConfiguration: c.pulled.ClusterConfiguration, Patches: c.patches, NodeName: "node", Port: 6443}
+	address, port := c.running["kube-apiserver"].Advertised()
+	if r.Address = address; address == "" {
+		return nil, nil, errors.New("kube-apiserver's pod has no annotation with its address")
 	}
-	if port, err := strconv.ParseInt(apiserver.Flag("secure-port"), 10, 32); err == nil {
-		r.Port = int32(port)
+	if number, err := strconv.ParseInt(port, 10, 32); err == nil {
+		r.Port = int32(number)
 	}
-	if etcd := c.running["etcd"]; etcd != nil {
-		r.NodeName = etcd.Flag("name")
-	}
-	if r.NodeName == "" {
-		if r.NodeName, err = os.Hostname(); err != nil {
-			return nil, nil, err
-		}
+	if etcd := c.running["etcd"]; etcd != nil { // no other component has the node's name
+		r.NodeName = cmp.Or(etcd.Flag("name"), r.NodeName)
 	}
 	written, err := kubeadm.Render(ctx, image, r, c.log)
 	var failed *host.ProgramFailure
-	if errors.As(err, &failed) {
+	if errors.As(err, &failed) && failed.Exited {
 		return nil, err, nil
 	}
 	pods = map[string]*facts.StaticPod{}
@@ -174,8 +182,12 @@ func (c *controlPlane) userConfig(ctx context.Context) {
 	err := validate(c.out.Version)
 	var failed *host.ProgramFailure
 	switch {
-	case errors.As(err, &failed):
-		c.problem(v1alpha1.KubeadmRefuses, errors.As(validate(c.rehearsing.running), &failed), "kubeadm of %s refuses %s: %v", c.out.Version, kubeadm.UserConfig, err)
+	case errors.As(err, &failed) && failed.Exited:
+		cause := v1alpha1.CauseVersion
+		if errors.As(validate(c.rehearsing.running), &failed) {
+			cause = v1alpha1.CauseNode
+		}
+		c.problem(v1alpha1.KubeadmRefuses, cause, "kubeadm of %s refuses %s: %v", c.out.Version, kubeadm.UserConfig, err)
 	case err != nil:
 		c.untried("%s: %v", kubeadm.UserConfig, err)
 	}
@@ -210,21 +222,27 @@ func filesOf(pod *facts.StaticPod) (paths []string) {
 	return paths
 }
 
-// files looks whether the files that a pod's arguments name are there, and in a volume of the pod.
+// files looks whether the files that a pod's arguments name are there, and in a volume of the pod. One that the running pod
+// names, too, is in its image if no volume brings it.
 func (c *controlPlane) files(component string, next *facts.StaticPod) {
 	running := c.running[component]
 	flags := next.Flags()
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		for _, path := range flags[flag] {
-			if !namesFile(flag) || !filepath.IsAbs(path) || path == os.DevNull {
+			if !namesFile(flag) || !filepath.IsAbs(path) || path == os.DevNull || next.IsMade(path) {
 				continue
 			}
-			same := running != nil && slices.Contains(running.Flags()[flag], path)
-			switch onNode := next.OnNode(path); {
-			case !next.Mounts(path) && !same:
-				c.problem(v1alpha1.FileMissing, false, "%s would be started with --%s=%s, which no volume of the pod brings", component, flag, path)
+			cause := v1alpha1.CauseVersion
+			if running != nil && slices.Contains(running.Flags()[flag], path) {
+				cause = v1alpha1.CauseNode
+			}
+			onNode := next.OnNode(path)
+			switch {
+			case !next.Mounts(path) && cause == v1alpha1.CauseVersion:
+				c.problem(v1alpha1.FileMissing, cause, "%s would be started with --%s=%s, which no volume of the pod brings", component, flag, path)
 			case next.Mounts(path) && !isFile(c.layout, onNode):
-				c.problem(v1alpha1.FileMissing, same, "%s would be started with --%s=%s, and %s is not on the node", component, flag, path, onNode)
+				c.missing = append(c.missing, onNode)
+				c.problem(v1alpha1.FileMissing, cause, "%s would be started with --%s=%s, and %s is not on the node", component, flag, path, onNode)
 			}
 		}
 	}

@@ -148,11 +148,11 @@ func TestRecordIsCurrent(t *testing.T) {
 		record record
 		want   bool
 	}{
-		"the same inputs":      {record{"a", now.Add(-24 * time.Hour), tried}, true},
-		"other inputs":         {record{"b", now, tried}, false},
-		"untried a moment ago": {record{"a", now.Add(-time.Minute), untried}, true},
-		"untried an hour ago":  {record{"a", now.Add(-time.Hour), untried}, false},
-		"the clock went back":  {record{"a", now.Add(time.Hour), untried}, false},
+		"the same inputs":      {record{"a", now.Add(-24 * time.Hour), tried, nil}, true},
+		"other inputs":         {record{"b", now, tried, nil}, false},
+		"untried a moment ago": {record{"a", now.Add(-time.Minute), untried, nil}, true},
+		"untried an hour ago":  {record{"a", now.Add(-time.Hour), untried, nil}, false},
+		"the clock went back":  {record{"a", now.Add(time.Hour), untried, nil}, false},
 	} {
 		if got := test.record.current("a", now); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)

@@ -34,10 +34,17 @@ func (c *controlPlane) program(ctx context.Context, component string, next *fact
 	ask := func(pod *facts.StaticPod) (refusal string, err error) {
 		container := pod.Container()
 		line := slices.Concat(container.Command, container.Args)
-		if len(line) == 0 || filepath.Base(line[0]) != component {
+		switch {
+		case len(line) == 0 || filepath.Base(line[0]) != component:
 			return "", errors.New("its pod starts another program")
+		case strings.Contains(strings.Join(line, " "), "$("):
+			return "", errors.New("its arguments have variables")
 		}
 		return c.ask(ctx, container.Image, host.Confined{Program: component, Args: append(line[1:], "--version")}, programRefusals)
+	}
+	if !slices.Contains(c.pulled.Images, next.Container().Image) {
+		c.untried("%s of %s: its image %s is another one than those that were pulled", component, c.out.Version, next.Container().Image)
+		return
 	}
 	refusal, err := ask(next)
 	c.judge(component, refusal, err, func() (string, error) {
@@ -48,14 +55,18 @@ func (c *controlPlane) program(ctx context.Context, component string, next *fact
 	})
 }
 
-// judge adds what came of a program of the next version. today asks the one that runs.
+// judge adds what came of a program of the next version. today asks the one that runs: if it refuses how it runs, it is the
+// trial that is wrong.
 func (c *controlPlane) judge(program, refusal string, err error, today func() (string, error)) {
 	switch {
 	case err != nil:
 		c.untried("%s of %s: %v", program, c.out.Version, err)
 	case refusal != "":
-		same, err := today()
-		c.problem(v1alpha1.ProgramRefuses, err == nil && same != "", "%s of %s refuses how it would be started: %s", program, c.out.Version, refusal)
+		if same, err := today(); same != "" || err != nil {
+			c.untried("%s of %s: %s", program, c.out.Version, refusal)
+			return
+		}
+		c.problem(v1alpha1.ProgramRefuses, v1alpha1.CauseVersion, "%s of %s refuses how it would be started: %s", program, c.out.Version, refusal)
 	}
 }
 
@@ -95,11 +106,12 @@ func (c *controlPlane) ask(ctx context.Context, image string, run host.Confined,
 	defer func() { _ = run.Executable.Close() }()
 	var said bytes.Buffer
 	run.Stderr = &said
-	if _, err = host.RunConfined(ctx, run); err == nil {
-		return "", nil
-	}
-	if refusal = refusalLine(said.String(), refusals); refusal != "" {
-		return refusal, nil
+	_, err = host.RunConfined(ctx, run)
+	var failed *host.ProgramFailure
+	if errors.As(err, &failed) && failed.Exited {
+		if refusal = refusalLine(said.String(), refusals); refusal != "" {
+			return refusal, nil
+		}
 	}
 	return "", err
 }

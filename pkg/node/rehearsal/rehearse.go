@@ -28,6 +28,8 @@ type record struct {
 	Inputs     string               `json:"inputs"`
 	At         time.Time            `json:"at"`
 	Rehearsals []v1alpha1.Rehearsal `json:"rehearsals"`
+	// Missing are files that were looked for and were not there.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // againAfter is when what could not be tried is tried again, although nothing has changed.
@@ -36,7 +38,7 @@ const againAfter = 30 * time.Minute
 // current reports whether the record has what would come of another rehearsal.
 func (r record) current(inputs string, now time.Time) bool {
 	untried := slices.ContainsFunc(r.Rehearsals, func(r v1alpha1.Rehearsal) bool { return len(r.Untried) > 0 })
-	return r.Inputs == inputs && (!untried || now.Sub(r.At).Abs() < againAfter) && !slices.ContainsFunc(r.Rehearsals, missesFiles)
+	return r.Inputs == inputs && (!untried || now.Sub(r.At).Abs() < againAfter)
 }
 
 // Rehearse adds to the facts what came of the trials of the node's next boot: with each image on the disk, and as a plain
@@ -59,14 +61,15 @@ func Rehearse(ctx context.Context, l host.Layout, found *verb.HostFacts, log *ho
 func tried(ctx context.Context, l host.Layout, found verb.HostFacts, log *host.Log) []v1alpha1.Rehearsal {
 	versions := boots(found)
 	inputs := fingerprint(l, versions, facts.FindKubelet(ctx, l))
-	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) {
+	came := func(path string) bool { return isFile(l, path) }
+	if last, err := readRecord(l); err == nil && last.current(inputs, time.Now()) && !slices.ContainsFunc(last.Missing, came) {
 		return last.Rehearsals
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	r := rehearsing{layout: l, running: found.Merged, log: log}
 	rehearsals := r.all(ctx, versions)
-	if err := writeRecord(l, record{Inputs: inputs, At: time.Now(), Rehearsals: rehearsals}); err != nil {
+	if err := writeRecord(l, record{Inputs: inputs, At: time.Now(), Rehearsals: rehearsals, Missing: r.missing}); err != nil {
 		log.Printf("keeping what was rehearsed: %v", err)
 	}
 	return rehearsals
@@ -106,6 +109,7 @@ type rehearsing struct {
 	layout  host.Layout
 	running string
 	log     *host.Log
+	missing []string // files that were looked for and are not there
 }
 
 // all rehearses the boot with each version. What runs now is tried first, as all others are compared with it.

@@ -75,8 +75,10 @@ type HostFacts struct {
 	// ImagesMissing are container images that the verb "pull" got for a version that does not run yet and that are not on the
 	// node any more, as the kubelet removes unused ones when the disk is nearly full.
 	ImagesMissing []string `json:"imagesMissing,omitempty"`
-	// PulledFor is the clusterstate.ConfigurationHash of what they were listed for. Empty: none were pulled.
-	PulledFor string `json:"pulledFor,omitempty"`
+	// PulledFor is the clusterstate.ConfigurationHash of what they were listed for, and PulledForProxy that of kube-proxy's
+	// configuration then. Empty: none were pulled, or kube-proxy's was not known.
+	PulledFor      string `json:"pulledFor,omitempty"`
+	PulledForProxy string `json:"pulledForProxy,omitempty"`
 	// Node has the facts that preflight checks need.
 	Node v1alpha1.NodeFacts `json:"node"`
 }

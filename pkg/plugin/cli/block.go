@@ -158,7 +158,7 @@ func blockedAre(list []v1alpha1.BlockedVersion) string {
 	return "; blocked are " + strings.Join(names, ", ")
 }
 
-// say prints what was done, and warns where the policy's owner may undo it, and of nodes that have the version.
+// say prints what was done, and warns where the policy's owner may undo it.
 func (b *block) say(policy *v1alpha1.UpgradePolicy, changed bool) {
 	done := map[bool]string{false: "blocked", true: "unblocked"}[b.remove]
 	if !changed {

@@ -13,17 +13,20 @@ import (
 
 // overflow fills each text and list with more than the API takes. Texts of the types that have an enumeration, or a
 // pattern, are the agent's own words.
-func overflow(v reflect.Value, count *int) {
+func overflow(v reflect.Value, count *int) { overflowWith(v, count, 1000) }
+
+// overflowWith makes lists of that many items, and short ones in them: all of them long would take gigabytes.
+func overflowWith(v reflect.Value, count *int, items int) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		overflow(v.Elem(), count)
+		overflowWith(v.Elem(), count, items)
 	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1000, 1000))
+		v.Set(reflect.MakeSlice(v.Type(), items, items))
 		for i := range v.Len() {
-			overflow(v.Index(i), count)
+			overflowWith(v.Index(i), count, 2*ofRehearsals)
 		}
 	case reflect.Struct:
 		switch v.Type() {
@@ -32,7 +35,7 @@ func overflow(v reflect.Value, count *int) {
 			return
 		}
 		for i := range v.NumField() {
-			overflow(v.Field(i), count)
+			overflowWith(v.Field(i), count, items)
 		}
 	case reflect.String:
 		if v.Type() == reflect.TypeFor[string]() {

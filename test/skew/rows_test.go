@@ -43,6 +43,11 @@ var rows = []row{
 	{verb: "windows", args: "--type Patch", shows: []string{"open now", "always"}, former: "a freeze of some types counts for all"},
 	{verb: "unfreeze", args: "skew", object: "maintenanceschedule/skew"},
 	{
+		verb: "block", args: "v1.34.5 --reason 'a version of the test'", added: true,
+		object: "upgradepolicy/cluster", want: `{"spec":{"blockedVersions":[{"version":"v1.34.5","comment":"a version of the test"}]}}`,
+	},
+	{verb: "unblock", args: "v1.34.5", added: true, object: "upgradepolicy/cluster", want: `{"spec":{"mode":"Manage"}}`},
+	{
 		verb:   "apply",
 		args:   "v1.34.4 --yes --detach --reason 'an upgrade of the test' --ignore-windows --ignore-check 'one-node=one is enough' --max-unavailable 1",
 		object: "clusterupgrade/v1.34.4",

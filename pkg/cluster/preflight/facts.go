@@ -105,8 +105,8 @@ var factsChecks = []Entry{
 	},
 	{
 		"static-pod-changes", warns,
-		"a static pod of a control plane is not as kubeadm writes it, and the upgrade would change that: a person has changed the pod, or ClusterConfiguration since",
-		"If it is to stay as it is: extraArgs and extraVolumes of ClusterConfiguration are what kubeadm writes (kubectl -n kube-system edit configmap kubeadm-config).",
+		"a static pod of a control plane is not as kubeadm writes it, and the upgrade would change that: the pod, or ClusterConfiguration, was edited",
+		"What is to stay belongs into extraArgs or extraVolumes of ClusterConfiguration: kubectl -n kube-system edit configmap kubeadm-config.",
 	},
 	{
 		"node-clock", warns,

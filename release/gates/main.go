@@ -4,6 +4,7 @@ package main
 
 import (
 	"archive/zip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func gatesOf(version string) (gates []string, err error) {
 
 // download returns the archive of the module.
 func download(version string) (file string, err error) {
-	out, err := exec.Command("go", "mod", "download", "-json", "k8s.io/kubernetes@"+version).Output() //nolint:gosec // a person gives the version
+	out, err := exec.CommandContext(context.Background(), "go", "mod", "download", "-json", "k8s.io/kubernetes@"+version).Output() //nolint:gosec // a person gives the version
 	var answer struct{ Zip, Error string }
 	if decoded := json.Unmarshal(out, &answer); err == nil {
 		err = decoded

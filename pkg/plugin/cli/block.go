@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -141,7 +142,7 @@ func (b *block) change(policy *v1alpha1.UpgradePolicy) ([]v1alpha1.BlockedVersio
 		return slices.Delete(list, i, i+1), nil
 	}
 	if taken := policy.Blocked(b.version); taken != nil {
-		return nil, fmt.Errorf("%s was %s, and stays blocked: `kubectl upgrade apply %s --ignore-check version-blocked=REASON` brings it nevertheless", b.version, taken.Comment, b.version)
+		return nil, fmt.Errorf("%s was %s, and stays blocked: `%s` brings it nevertheless", b.version, taken.Comment, view.BringAgain(b.version))
 	}
 	return nil, errors.New(b.version + " is not blocked" + blockedAre(list))
 }

@@ -15,7 +15,7 @@ func Rehearsal(spec v1alpha1.ClusterUpgradeSpec, facts *v1alpha1.NodeFacts, vers
 	if rehearsal == nil || len(rehearsal.Problems) == 0 || spec.Ignores(v1alpha1.CheckRehearsal) {
 		return clusterstate.Hold{}
 	}
-	message := RehearsalProblem(*rehearsal, 0) + "; once that is mended on the node, its agent tries again within a minute"
+	message := RehearsalProblem(*rehearsal, 0) + "; once that is mended, the agent tries again within a minute"
 	return clusterstate.Hold{Reason: v1alpha1.ReasonRehearsalFailed, Message: message, Stays: true}
 }
 

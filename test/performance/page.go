@@ -41,7 +41,7 @@ const intro = `# Performance
 
 <!-- Made of the sections in lab/results/performance, which the benchmarks record. -->
 
-What was measured, each figure with the command that measures it again and with what it was measured. Goals that are missed are in the tables, with why below them. [docs/tried.md](../../docs/tried.md#speed) says what this means for a cluster.
+What was measured, each figure with the command that measures it again and with what it was measured. Goals that are missed are in the tables, with why below them. [docs/compatibility.md](../../docs/compatibility.md#speed) says what this means for a cluster.
 `
 
 // Page returns the page that is made of the sections in a folder.

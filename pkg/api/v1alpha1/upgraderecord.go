@@ -191,6 +191,10 @@ type NodeRecord struct {
 	// Attempts counts how often it began.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+	// StagingSeconds is how long it took to stage the image, and on a control plane to pull
+	// the images that kubeadm needs. Absent: it had nothing to stage.
+	// +optional
+	StagingSeconds int32 `json:"stagingSeconds,omitempty"`
 	// ComponentsSeconds is how long kubeadm's part took on a control plane: from taking
 	// the slot to freeing it. Absent: there was none, or it was aborted.
 	// +optional

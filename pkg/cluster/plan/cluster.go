@@ -44,6 +44,9 @@ type cluster struct {
 	checks           checks
 	windows          *rules.Windows
 	durations        durations
+	shortest         durations
+	longest          durations
+	basis            Basis // of the durations
 	// brief makes filters return only a reason where the message is expensive to
 	// compute.
 	brief bool
@@ -64,7 +67,9 @@ func newCluster(r *reading, q queue) *cluster {
 	c.groups = newGroups(strategy)
 	c.windows = rules.NewWindows(upgrade, r.snapshot.Schedules)
 	c.placeNodes(strategy, q.leftBehind)
-	c.durations = newDurations(measure(c.nodes), recordedSamples(r.snapshot.Records, r.snapshot.Nodes))
+	own, before := measure(c.nodes), recordedSamples(r.snapshot.Records, r.snapshot.Nodes)
+	c.durations, c.basis = newDurations(own, before), basis(own, before)
+	c.shortest, c.longest = c.durations.extremes(own, before)
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
 	if t != nil {

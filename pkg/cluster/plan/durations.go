@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ type durations [parts]time.Duration
 // are too few, from earlier upgrades; where these are too few, the defaults.
 func newDurations(own, before samples) (d durations) {
 	find := func(p part, assumed time.Duration) {
-		d[p] = median(own[p], median(before[p], assumed))
+		d[p] = median(own.took[p], median(before.took[p], assumed))
 	}
 	find(staging, defaultStaging)
 	find(components, defaultComponents)
@@ -113,7 +114,49 @@ const (
 )
 
 // samples are the measured durations of each part.
-type samples [parts][]time.Duration
+type samples struct {
+	took            [parts][]time.Duration
+	nodes, upgrades map[string]bool // that were measured out of service: names, and UIDs
+}
+
+func newSamples() samples { return samples{nodes: map[string]bool{}, upgrades: map[string]bool{}} }
+
+func (s *samples) add(p part, node, upgrade string, took time.Duration) {
+	s.took[p] = append(s.took[p], took)
+	if p != staging {
+		s.nodes[node], s.upgrades[upgrade] = true, true
+	}
+}
+
+// Basis is what a prediction was made from.
+type Basis struct {
+	// Nodes is how many nodes of this cluster were measured. With none the durations are assumed.
+	Nodes int `json:"nodes"`
+	// Upgrades is in how many upgrades they were.
+	Upgrades int `json:"upgrades"`
+	// EarliestEnd and LatestEnd are when the last node is done if each takes as long as the quickest, and the
+	// slowest, that was measured. Nil: enough nodes were measured, or none.
+	EarliestEnd *time.Time `json:"earliestEnd,omitempty"`
+	LatestEnd   *time.Time `json:"latestEnd,omitempty"`
+}
+
+// basis returns what newDurations takes durations from.
+func basis(own, before samples) Basis {
+	maps.Copy(before.nodes, own.nodes)
+	maps.Copy(before.upgrades, own.upgrades)
+	return Basis{Nodes: len(before.nodes), Upgrades: len(before.upgrades)}
+}
+
+// extremes returns the shortest and the longest of each part that is expected or was measured.
+func (d durations) extremes(own, before samples) (shortest, longest durations) {
+	shortest, longest = d, d
+	for p := range d {
+		for _, took := range slices.Concat(own.took[p], before.took[p]) {
+			shortest[p], longest[p] = min(shortest[p], took), max(longest[p], took)
+		}
+	}
+	return shortest, longest
+}
 
 // maxSamples is how many workers are measured: more would not change the median much.
 const maxSamples = 500
@@ -122,13 +165,16 @@ const maxSamples = 500
 // its recorded steps when another upgrade begins. The nodes are in upgrade order, control
 // planes first.
 func measure(nodes []*node) samples {
-	var all samples
+	all := newSamples()
 	for _, n := range nodes {
-		if len(all[worker])+len(all[restart])+len(all[softReboot]) >= maxSamples {
+		if len(all.took[worker])+len(all.took[restart])+len(all.took[softReboot]) >= maxSamples {
 			break
 		}
-		if took := lastStaging(n.status.Steps); took > 0 {
-			all[staging] = append(all[staging], took)
+		if n.status.Upgrade == nil {
+			continue
+		}
+		if took := stagingTook(n.status.Steps); took > 0 {
+			all.add(staging, n.Name, n.status.Upgrade.UID, took)
 		}
 		// Each node counts once, however often it went through a part.
 		last := map[part]time.Duration{}
@@ -136,20 +182,20 @@ func measure(nodes []*node) samples {
 			last[s.part] = s.took
 		}
 		for p, took := range last {
-			all[p] = append(all[p], took)
+			all.add(p, n.Name, n.status.Upgrade.UID, took)
 		}
 	}
 	return all
 }
 
-// lastStaging returns how long the last completed staging took; zero: there is none.
-func lastStaging(steps []v1alpha1.StepTime) time.Duration {
-	for _, step := range slices.Backward(steps) {
+// stagingTook returns how long it took to stage the image and to pull what kubeadm needs; zero: neither is done.
+func stagingTook(steps []v1alpha1.StepTime) (took time.Duration) {
+	for _, step := range steps {
 		if step.Step == v1alpha1.StepStaging && step.EndTime != nil {
-			return step.EndTime.Sub(step.StartTime.Time)
+			took += max(0, step.EndTime.Sub(step.StartTime.Time))
 		}
 	}
-	return 0
+	return took
 }
 
 // sample is how long one node took for one pass.
@@ -219,19 +265,19 @@ func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []clusterstate.Node
 			isControlPlane[nodes[i].Name] = true
 		}
 	}
-	var all samples
+	all := newSamples()
 	counted := [parts]map[string]bool{}
 	for p := range counted {
 		counted[p] = map[string]bool{}
 	}
 	for _, pieces := range lastSucceeded(records) {
 		for p, measured := range samplesOf(pieces, isControlPlane) {
-			if len(all[p]) >= minSamples {
+			if len(all.took[p]) >= minSamples {
 				continue
 			}
 			for _, one := range measured {
 				if again := counted[p][one.node]; !again || isControlPlane[one.node] || one.took > defaultNode {
-					all[p] = append(all[p], one.took)
+					all.add(part(p), one.node, pieces[0].Spec.Upgrade.UID, one.took)
 				}
 				counted[p][one.node] = true
 			}
@@ -283,7 +329,7 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 				return all
 			}
 			r := &piece.Spec.Nodes[i]
-			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart, softReboot} {
+			for _, p := range []part{staging, components, nodePart(isControlPlane[r.Name]), restart, softReboot} {
 				if took := *p.durationField(r); took > 0 && (p != components || isControlPlane[r.Name]) {
 					all[p] = append(all[p], recorded{r.Name, time.Duration(took) * time.Second})
 				}
@@ -296,6 +342,8 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 // durationField returns the field of a record that holds the part's duration in seconds.
 func (p part) durationField(r *v1alpha1.NodeRecord) *int32 {
 	switch p {
+	case staging:
+		return &r.StagingSeconds
 	case components:
 		return &r.ComponentsSeconds
 	case restart:

@@ -90,7 +90,7 @@ func ChangedPart(s clusterstate.Snapshot, now time.Time) (string, error) {
 	clustered := func(r *reading) *cluster { return newCluster(r, queued(r)) }
 	decided, used := newPlanner(copied(), now), newPlanner(copied(), now)
 	used.plan()
-	newPrediction(used).run()
+	newPrediction(used, used.cluster.durations).run()
 	for _, part := range []struct {
 		name        string
 		built, used any

@@ -39,6 +39,8 @@ type Plan struct {
 	// node cannot be upgraded. Only Predict sets them.
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
+	// PredictedFrom is what the prediction was made from. Nil: there is none.
+	PredictedFrom *Basis `json:"predictedFrom,omitempty"`
 	// Findings are the results of the last preflight run for the upgrade, those that
 	// block first.
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`

@@ -17,7 +17,7 @@ import (
 func Predict(s clusterstate.Snapshot, now time.Time) Plan {
 	decided := newPlanner(&s, now)
 	p := decided.plan()
-	future := newPrediction(decided)
+	future := newPrediction(decided, decided.cluster.durations)
 	future.run()
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -26,7 +26,28 @@ func Predict(s clusterstate.Snapshot, now time.Time) Plan {
 		}
 	}
 	p.PredictedStart, p.PredictedEnd = future.startAndEnd()
+	p.addBasis(decided)
 	return p
+}
+
+// addBasis adds what the prediction was made from, and between which instants the end is if few nodes were measured.
+func (p *Plan) addBasis(decided *planner) {
+	c := decided.cluster
+	if p.PredictedStart == nil {
+		return
+	}
+	basis := c.basis
+	p.PredictedFrom = &basis
+	if basis.Nodes == 0 || basis.Nodes >= minSamples || p.PredictedEnd == nil {
+		return
+	}
+	endIf := func(took durations) *time.Time {
+		future := newPrediction(decided, took)
+		future.run()
+		_, end := future.startAndEnd()
+		return end
+	}
+	basis.EarliestEnd, basis.LatestEnd = endIf(c.shortest), endIf(c.longest)
 }
 
 // startAndEnd returns the first start and the last end; no end if a node is not upgraded.
@@ -149,10 +170,11 @@ func (p *prediction) nextInstant(wake wakeTime) *time.Time {
 // abortDuration is how long a node is expected to take to abort its attempt.
 const abortDuration = time.Minute
 
-// newPrediction returns a prediction that starts with the planner's cluster and verdicts.
-func newPrediction(decided *planner) *prediction {
+// newPrediction returns a prediction that starts with the planner's cluster and verdicts, in which nodes take that long.
+func newPrediction(decided *planner, took durations) *prediction {
 	p := &prediction{cluster: decided.cluster.copied(), survey: decided.survey, spans: map[string]span{}}
 	c := p.cluster
+	c.durations = took
 	if c.target == nil || c.target.hold.Holds() || c.turns.failedHold().Holds() {
 		c.nodes = nil
 		return p
@@ -208,8 +230,10 @@ func (p *prediction) addCurrent(n *node, v verdict) {
 		if w.aborts {
 			w.end = p.cluster.now.Add(abortDuration)
 		}
-		if w.end.Before(p.cluster.now) {
-			w.end = p.cluster.now
+		for _, earliest := range []time.Time{p.cluster.now, drainLimit(n)} {
+			if w.end.Before(earliest) {
+				w.end = earliest
+			}
 		}
 		p.cluster.nodes[p.cluster.index(n.place)] = w.node
 		p.addWork(w)
@@ -217,6 +241,16 @@ func (p *prediction) addCurrent(n *node, v verdict) {
 		at := p.cluster.now.Add(p.cluster.durations[staging])
 		p.staged = &at
 	}
+}
+
+// drainLimit returns until when a drain that is blocked may take. Zero: the node's is not.
+func drainLimit(n *node) time.Time {
+	last := len(n.status.Steps) - 1
+	if n.cause.Reason != v1alpha1.ReasonDrainBlocked || last < 0 {
+		return time.Time{}
+	}
+	limit := cmp.Or(n.spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds)
+	return n.status.Steps[last].StartTime.Add(clusterstate.Seconds(limit))
 }
 
 // passBegan returns when a busy node took its slot.

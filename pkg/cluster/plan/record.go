@@ -25,7 +25,7 @@ const (
 	maxSteps      = 64
 	// nodeBytes and stepBytes are the most that an entry takes besides its texts, and
 	// summaryBytes the most that a piece's summary takes.
-	nodeBytes    = 320
+	nodeBytes    = 352
 	stepBytes    = 140
 	summaryBytes = 24 << 10
 	// rehearsalBytes are the most that a surprise at a boot takes besides its text.
@@ -157,7 +157,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 			r.EndTime = wholeSecond(step.EndTime.Time)
 		}
 	}
-	for _, s := range n.passes() {
+	for _, s := range append(n.passes(), sample{staging, stagingTook(n.status.Steps)}) {
 		*s.part.durationField(&r) = int32(min(math.Ceil(s.took.Seconds()), math.MaxInt32))
 	}
 	return r

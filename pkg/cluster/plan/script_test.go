@@ -120,6 +120,10 @@ func printPlan(out *strings.Builder, p plan.Plan, names ...string) {
 		if p.PredictedEnd != nil {
 			fmt.Fprintf(out, ", ends %s", p.PredictedEnd.UTC().Format("Jan 2 15:04:05"))
 		}
+		if from := p.PredictedFrom; from.EarliestEnd != nil && from.LatestEnd != nil {
+			fmt.Fprintf(out, " (%s to %s)", from.EarliestEnd.UTC().Format("15:04:05"), from.LatestEnd.UTC().Format("15:04:05"))
+		}
+		fmt.Fprintf(out, ", by %d nodes of %d upgrades", p.PredictedFrom.Nodes, p.PredictedFrom.Upgrades)
 		out.WriteString("\n")
 	}
 	if p.Next != nil {
@@ -176,7 +180,7 @@ func (s *sim) printRecord(out *strings.Builder, upgrade string) {
 	}
 	for _, r := range s.record(upgrade) {
 		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartTime), clock(r.EndTime), r.Attempts, r.Reason)
-		line = strings.TrimRight(line, " ") + duration("kubeadm", r.ComponentsSeconds) + duration("reboot", r.RebootSeconds) + duration("restart", r.RestartSeconds) + duration("soft reboot", r.SoftRebootSeconds)
+		line = strings.TrimRight(line, " ") + duration("staging", r.StagingSeconds) + duration("kubeadm", r.ComponentsSeconds) + duration("reboot", r.RebootSeconds) + duration("restart", r.RestartSeconds) + duration("soft reboot", r.SoftRebootSeconds)
 		out.WriteString(line + "\n")
 	}
 }

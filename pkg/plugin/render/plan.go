@@ -83,7 +83,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	}
 	switch {
 	case p.PredictedStart != nil && p.PredictedEnd != nil:
-		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
+		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("begins %s, done %s", o.minute(p.PredictedStart), o.predicted(*p.PredictedEnd, p.PredictedFrom)), plain}))
 	case p.PredictedStart != nil:
 		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s; the end cannot be predicted", o.when(*p.PredictedStart)), plain}))
 	}

@@ -62,7 +62,7 @@ func progressHead(p view.Progress, o Options) [][2]cell {
 	switch {
 	case u.Outcome != "":
 	case p.PredictedEnd != nil:
-		rows = append(rows, titled("Expected:", cell{"done " + o.when(*p.PredictedEnd), plain}))
+		rows = append(rows, titled("Expected:", cell{"done " + o.predicted(*p.PredictedEnd, p.PredictedFrom), plain}))
 	case u.TriggerTime != nil:
 		rows = append(rows, titled("Expected:", cell{"the end cannot be predicted", plain}))
 	}

@@ -211,8 +211,10 @@ type Progress struct {
 	Upgrade  Upgrade
 	// Nodes in the order in which they go.
 	Nodes []NodeProgress
-	// PredictedEnd is when the last of them is done. Nil: that is not known.
-	PredictedEnd *time.Time
+	// PredictedEnd is when the last of them is done, and PredictedFrom from what that was
+	// predicted. Nil: that is not known.
+	PredictedEnd  *time.Time
+	PredictedFrom *plan.Basis
 }
 
 // NodeProgress is a node in it.

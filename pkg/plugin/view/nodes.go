@@ -86,7 +86,7 @@ const unreported = "no agent has reported from this node"
 // NewProgress returns the upgrade with its nodes, in the order in which they go in the
 // expected plan.
 func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
-	p := Progress{Upgrade: *NewUpgrade(u), PredictedEnd: expected.PredictedEnd}
+	p := Progress{Upgrade: *NewUpgrade(u), PredictedEnd: expected.PredictedEnd, PredictedFrom: expected.PredictedFrom}
 	place := map[string]int{}
 	starts := map[string]*time.Time{}
 	for i, n := range expected.Nodes {

@@ -47,6 +47,14 @@ type UpgradePolicySpec struct {
 	// +optional
 	Mode ManagementMode `json:"mode,omitempty"`
 
+	// ClusterName is what people call this cluster, such as prod-eu-1. Screens, questions, notices,
+	// records and reports begin with it. Absent: the plugin names the kubeconfig's context and server.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$')",message="must be of letters, digits, '-', '_' and '.', and begin and end with a letter or digit"
+	// +optional
+	ClusterName string `json:"clusterName,omitempty"`
+
 	// VersionsFrom is who decides which version nodes have. Requests, the default: ClusterUpgrades
 	// alone. ClusterAPI: Cluster API, through its extension. Then no patch is automatic, and in an
 	// upgrade to a version a node begins only while the annotation kubectl-upgrade.dev/requested-for of

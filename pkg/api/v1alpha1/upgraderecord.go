@@ -92,6 +92,10 @@ type UpgradeSummary struct {
 	// Upgrade is the ClusterUpgrade that ended.
 	// +required
 	Upgrade UpgradeReference `json:"upgrade"`
+	// ClusterName is what the UpgradePolicy called the cluster.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ClusterName string `json:"clusterName,omitempty"`
 	// Type of the upgrade; absent if it ended before that was known.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`

@@ -38,7 +38,11 @@ func (c *Coordinator) noteNotices(s *clusterstate.Snapshot, p *plan.Plan, now ti
 		after.Status.Notices = records
 		setStatus(p, *after)
 	}
-	c.notices.Update(notices, notice.AllPending(s.Upgrades, now))
+	cluster := ""
+	if s.Policy != nil {
+		cluster = s.Policy.Spec.ClusterName
+	}
+	c.notices.Update(notices, notice.AllPending(cluster, s.Upgrades, now))
 	c.noteTroubles(s.Policy, now)
 	c.noteMetrics(s.Policy, now)
 	return again

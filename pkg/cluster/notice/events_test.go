@@ -53,7 +53,7 @@ func (s *story) to(change func(*v1alpha1.ClusterUpgradeStatus)) *story {
 // later lets time pass. Nothing is done before that the coordinator would have to wake up for.
 func (s *story) later(d time.Duration) *story {
 	s.now = s.now.Add(d)
-	for _, p := range AllPending([]v1alpha1.ClusterUpgrade{s.upgrade}, s.now) {
+	for _, p := range AllPending("", []v1alpha1.ClusterUpgrade{s.upgrade}, s.now) {
 		if !slices.Contains(s.ids, p.ID) {
 			s.told = append(s.told, strings.TrimSpace(fmt.Sprintf("%s %s %s", p.Data.Event, p.Data.Node, p.Data.Reason)))
 			s.ids = append(s.ids, p.ID)
@@ -233,7 +233,7 @@ func TestRecords(t *testing.T) {
 	after.Notices, _ = Records(&s.upgrade, after, notices, nil, nil, s.now)
 	s.upgrade.Status = *after
 	pending := func() (list []string) {
-		for _, p := range AllPending([]v1alpha1.ClusterUpgrade{s.upgrade}, s.now) {
+		for _, p := range AllPending("", []v1alpha1.ClusterUpgrade{s.upgrade}, s.now) {
 			list = append(list, p.Data.Event+" "+p.Notice)
 		}
 		return list

@@ -95,8 +95,9 @@ type Pending struct {
 	Data wire.Data
 }
 
-// AllPending returns what is still to be sent now, the oldest first.
-func AllPending(upgrades []v1alpha1.ClusterUpgrade, now time.Time) []Pending {
+// AllPending returns what is still to be sent now of the upgrades of a cluster, whose name may be
+// empty, the oldest first.
+func AllPending(cluster string, upgrades []v1alpha1.ClusterUpgrade, now time.Time) []Pending {
 	var all []Pending
 	for i := range upgrades {
 		u := &upgrades[i]
@@ -105,7 +106,7 @@ func AllPending(upgrades []v1alpha1.ClusterUpgrade, now time.Time) []Pending {
 				continue
 			}
 			for _, name := range r.Pending {
-				all = append(all, Pending{Key: Key{r.ID, name}, Time: r.Time.Time, Data: NewData(u, r)})
+				all = append(all, Pending{Key: Key{r.ID, name}, Time: r.Time.Time, Data: NewData(cluster, u, r)})
 			}
 		}
 	}

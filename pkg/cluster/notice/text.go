@@ -9,14 +9,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/notice/wire"
 )
 
-// NewData returns the fields for an event of the upgrade.
-func NewData(u *v1alpha1.ClusterUpgrade, r v1alpha1.NoticeRecord) wire.Data {
+// NewData returns the fields for an event of the upgrade in a cluster, whose name may be empty.
+func NewData(cluster string, u *v1alpha1.ClusterUpgrade, r v1alpha1.NoticeRecord) wire.Data {
 	kind := u.Status.Type
 	if kind == "" {
 		kind = u.Spec.Type
 	}
 	d := wire.Data{
-		ID: r.ID, Event: string(r.Event), Time: r.Time.UTC().Format(time.RFC3339),
+		ID: r.ID, Cluster: cluster, Event: string(r.Event), Time: r.Time.UTC().Format(time.RFC3339),
 		Upgrade: u.Name, Type: string(kind), From: u.Status.FromVersion, Version: u.Spec.Version,
 		Outcome: string(u.Status.Outcome), Done: u.Status.Nodes.Done, Total: u.Status.Nodes.Total,
 		Node: r.Node, Reason: string(r.Reason), Message: r.Message,
@@ -82,6 +82,9 @@ func sentence(d *wire.Data, event v1alpha1.NoticeEvent, u *v1alpha1.ClusterUpgra
 			took = " after " + u.Status.EndTime.Sub(u.Status.TriggerTime.Time).String()
 		}
 		text = fmt.Sprintf("%s ended: %s%s, %s. %s. Details:", name, d.Outcome, took, done, d.Message)
+	}
+	if d.Cluster != "" {
+		text = d.Cluster + ": " + text
 	}
 	return fmt.Sprintf("%s `%s` (id %s)", text, d.Next, d.ID)
 }

@@ -41,8 +41,11 @@ func TestText(t *testing.T) {
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) ended: Succeeded after 1h3m0s, 2 of 5 nodes done. all 5 nodes run v1.34.4. Details: `kubectl upgrade report v1-34-4` (id 0a)"},
 	} {
 		test.record.ID = "0a"
-		if got := NewData(test.upgrade, test.record).Text; got != test.want {
+		if got := NewData("", test.upgrade, test.record).Text; got != test.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.record.Event, got, test.want)
+		}
+		if got, want := NewData("prod-eu-1", test.upgrade, test.record).Text, "prod-eu-1: "+test.want; got != want {
+			t.Errorf("%s in a cluster with a name: got\n%s\nwant\n%s", test.record.Event, got, want)
 		}
 	}
 }

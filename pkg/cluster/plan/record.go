@@ -55,7 +55,7 @@ func (c *cluster) records(t *target, u *v1alpha1.ClusterUpgrade, verdicts []verd
 	records := make([]v1alpha1.UpgradeRecord, len(pieces))
 	for i, nodes := range pieces {
 		records[i] = piece(u, i+1, len(pieces))
-		records[i].Spec.Nodes = nodes
+		records[i].Spec.Nodes, records[i].Spec.ClusterName = nodes, c.reading.policySpec().ClusterName
 	}
 	return records
 }

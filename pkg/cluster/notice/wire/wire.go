@@ -48,6 +48,7 @@ const (
 // Data are the fields of a template. docs/gates.md describes them.
 type Data struct {
 	ID      string // the same whenever the event is sent again
+	Cluster string // as the UpgradePolicy calls it; may be empty
 	Event   string
 	Time    string // RFC 3339, in UTC
 	Upgrade string // the ClusterUpgrade's name

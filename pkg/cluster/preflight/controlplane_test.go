@@ -238,6 +238,7 @@ func etcdScenes() []scene {
 		{check: "etcd-version", name: "1.33 with 3.5.16", alter: to("v1.32.9", "v1.33.9", at("3.5.16"))},
 		{check: "etcd-version", name: "1.36 with 3.5.26", alter: to("v1.35.4", "v1.36.3", at("3.5.26")), want: tooOld},
 		{check: "etcd-version", name: "1.36 with 3.6.0", alter: to("v1.35.4", "v1.36.3", at("3.6.0"))},
+		{check: "etcd-version", name: "1.37 with 3.6.8", alter: to("v1.36.3", "v1.37.2", at("3.6.8"))}, // lab/results/etcd.md
 		{check: "etcd-version", name: "1.36 with a version that is not known", alter: to("v1.35.4", "v1.36.3", at(""))},
 		{check: "etcd-version", name: "the older of what two agents say", alter: func(f *preflight.Facts) {
 			to("v1.35.4", "v1.36.3", at("3.6.0"))(f)

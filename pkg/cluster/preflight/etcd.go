@@ -46,7 +46,7 @@ var etcdChecks = []Entry{
 	{
 		"etcd-no-snapshot", warns,
 		"the version brings another minor of etcd, whose data the former one refuses, and strategy.etcdSnapshotPolicy is Skip",
-		"Set strategy.etcdSnapshotPolicy: Required, or take a snapshot yourself before this upgrade begins (etcdctl snapshot save).",
+		"Set strategy.etcdSnapshotPolicy: Required, or take a snapshot yourself first (etcdctl snapshot save).",
 	},
 }
 

@@ -5,19 +5,18 @@ package etcdminor
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// promoteLearner begins with data of etcd 3.5, which still had a second store with the members. It has a fourth member join as a learner, as kubeadm does, and vote while versions are mixed. From 3.7 on
+// promoteLearner has a fourth member join as a learner, as kubeadm does, and vote while versions are mixed. From 3.7 on
 // members are read from the database at each start, and not from the last snapshot.
-func promoteLearner(t *testing.T, before, from, to build) string {
-	c := newCluster(t, before)
-	for _, m := range c.members {
-		c.replace(m, from)
-	}
-	c.retry("the cluster's version", func(context.Context) bool { return c.clusterVersion(c.members[0]) == from.minor()+".0" })
+func promoteLearner(t *testing.T, from, to build) string {
+	c := newCluster(t, from)
 	c.replace(c.members[0], to)
 	fourth := c.newMember("cp4")
 	leader := c.members[1]
@@ -52,7 +51,50 @@ func promoteLearner(t *testing.T, before, from, to build) string {
 			}
 		}
 	}
-	return fmt.Sprintf("with data that %s began, a learner that joins and is promoted between the replacements votes, and every member knows it", before.version)
+	return "a learner that joins and is promoted between the replacements votes, and every member knows it"
+}
+
+// snapshotCount is after how many entries of its log a member makes a snapshot, with kubeadm's flags: it reads the entries
+// after the last one at each start.
+const snapshotCount = 10000
+
+// replayOld starts a member with a log in which a version before the former one has written, and again after the next
+// snapshot. etcd 3.5 wrote requests to its second store, which 3.7 does not know.
+func replayOld(t *testing.T, before, from, to build) string {
+	c := newCluster(t, before)
+	for _, m := range c.members {
+		c.replace(m, from)
+	}
+	c.retry("the cluster's version", func(context.Context) bool { return c.clusterVersion(c.members[0]) == from.minor()+".0" })
+	first, outcome := c.members[0], "starts"
+	c.terminate(first)
+	c.start(first, to, "existing")
+	if err := c.serves(first); err != nil {
+		outcome = "ends with a panic, and " + from.version + " starts again"
+		if !strings.Contains(strings.Join(c.log(first), "\n"), "panic") {
+			t.Fatal(err)
+		}
+		c.start(first, from, "existing")
+		c.await(first)
+	}
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for n := range snapshotCount * 11 / 10 / writers {
+				if _, err := c.members[1].direct.Put(t.Context(), "x", strconv.Itoa(n)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for range 2 {
+		for _, m := range c.members {
+			c.replace(m, to)
+		}
+	}
+	c.compare(true)
+	return fmt.Sprintf("with a log that %s began, %s %s; after the next snapshot (%d entries) it starts", before.version, to.version, outcome, snapshotCount)
 }
 
 // refuseTransaction sends a transaction that a user may not do since 3.6.11 to a member of the former version: it puts a

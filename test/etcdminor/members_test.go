@@ -129,7 +129,7 @@ func (c *cluster) start(m *member, b build, state string) {
 		"--listen-client-urls="+m.client, "--advertise-client-urls="+m.client, "--listen-peer-urls="+m.peer, "--initial-advertise-peer-urls="+m.peer,
 		"--cert-file="+crt, "--key-file="+key, "--trusted-ca-file="+crt, "--client-cert-auth=true",
 		"--peer-cert-file="+crt, "--peer-key-file="+key, "--peer-trusted-ca-file="+crt, "--peer-client-cert-auth=true",
-		"--snapshot-count=10000", check, notify,
+		"--snapshot-count="+strconv.Itoa(snapshotCount), check, notify,
 		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state)
 	c.must(err)
 	m.process = process
@@ -138,18 +138,34 @@ func (c *cluster) start(m *member, b build, state string) {
 
 // await returns when the member serves what all have agreed on.
 func (c *cluster) await(m *member) {
-	c.must(m.process.Await(c.t.Context(), func() bool {
+	c.must(c.serves(m))
+}
+
+func (c *cluster) serves(m *member) error {
+	return m.process.Await(c.t.Context(), func() bool {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 3*time.Second)
 		defer cancel()
 		_, err := m.direct.MemberList(ctx)
 		return err == nil
-	}))
+	})
 }
 
-// replace ends a member as the kubelet does, and starts another version with its data.
-func (c *cluster) replace(m *member, b build) {
+// log returns what the member has logged since its last start.
+func (c *cluster) log(m *member) []string {
+	text, err := os.ReadFile(filepath.Join(c.folder, m.name, strconv.Itoa(m.starts), "etcd.log"))
+	c.must(err)
+	return strings.Split(string(text), "\n")
+}
+
+// terminate ends a member as the kubelet does.
+func (c *cluster) terminate(m *member) {
 	c.must(syscall.Kill(m.process.PID(), syscall.SIGTERM))
 	<-m.process.Done
+}
+
+// replace ends a member, and starts another version with its data.
+func (c *cluster) replace(m *member, b build) {
+	c.terminate(m)
 	c.start(m, b, "existing")
 	c.await(m)
 }

@@ -23,14 +23,13 @@ func TestMinor(t *testing.T) {
 		t.Fatal("DURATION: `make etcd-minor` runs this test: ", err)
 	}
 	before, from, to := builds(t, "BEFORE")[0], builds(t, "FROM"), builds(t, "TO")[0]
-	found := &results{to: to, duration: duration, at: time.Now(), rolls: map[string]roll{}, cases: map[string][]string{}}
+	found := &results{to: to, at: time.Now(), rolls: map[string]roll{}, cases: map[string][]string{}}
 	t.Run("versions", func(t *testing.T) {
 		for _, b := range from {
 			t.Run(b.version, func(t *testing.T) {
 				t.Parallel()
 				made := rollMembers(t, b, to, duration)
-				learner, auth := promoteLearner(t, before, b, to), refuseTransaction(t, b, to)
-				found.add(b, made, learner, auth)
+				found.add(b, made, promoteLearner(t, b, to), replayOld(t, before, b, to), refuseTransaction(t, b, to))
 			})
 		}
 	})
@@ -56,6 +55,7 @@ func builds(t *testing.T, name string) (list []build) {
 // roll is what happened while members were replaced.
 type roll struct {
 	load      *load
+	wrote     time.Duration
 	compared  int
 	snapshots int // that members got, as they had been away for too long
 	errors    []string
@@ -67,7 +67,7 @@ type roll struct {
 func rollMembers(t *testing.T, from, to build, duration time.Duration) (r roll) {
 	c := newCluster(t, from)
 	r.load = c.newLoad()
-	part := duration / 10
+	part, began := duration/9, time.Now() // of what is waited for below
 	mixed := func() {
 		c.settle(r.load, part)
 		if version := c.clusterVersion(c.members[2]); version != from.minor()+".0" {
@@ -86,10 +86,10 @@ func rollMembers(t *testing.T, from, to build, duration time.Duration) (r roll) 
 		r.compared++
 	}
 	replace := func(m *member) {
-		began := time.Now()
 		c.alive()
+		ended := time.Now()
 		c.replace(m, to)
-		r.returned = max(r.returned, time.Since(began))
+		r.returned = max(r.returned, time.Since(ended))
 	}
 	cp1, cp2, cp3 := c.members[0], c.members[1], c.members[2]
 	mixed()
@@ -105,6 +105,7 @@ func rollMembers(t *testing.T, from, to build, duration time.Duration) (r roll) 
 	replace(cp3)
 	c.retry("the cluster's version", func(context.Context) bool { return c.clusterVersion(cp1) == to.minor()+".0" })
 	c.settle(r.load, part)
+	r.wrote = time.Since(began)
 	r.load.end()
 	c.alive()
 	for _, problem := range r.load.problems {
@@ -185,7 +186,7 @@ func (c *cluster) wayBack(from build) {
 	}
 }
 
-// logs returns how many snapshots members got, and which errors they logged.
+// logs returns how many snapshots members got, and which errors they logged but those of a server that stops.
 func (c *cluster) logs() (snapshots int, errors []string) {
 	files, err := filepath.Glob(filepath.Join(c.folder, "*", "*", "etcd.log"))
 	c.must(err)
@@ -194,11 +195,11 @@ func (c *cluster) logs() (snapshots int, errors []string) {
 		text, err := os.ReadFile(file)
 		c.must(err)
 		for line := range strings.Lines(string(text)) {
-			var entry struct{ Level, Msg string }
+			var entry struct{ Level, Msg, Error string }
 			_ = json.Unmarshal([]byte(line), &entry) // gRPC writes other lines, about connections
-			switch entry.Level {
-			case "error", "dpanic", "panic", "fatal":
-				kinds[entry.Level+": "+entry.Msg] = true
+			stops := strings.HasSuffix(entry.Error, "Server closed") || strings.HasSuffix(entry.Error, "closed network connection")
+			if slices.Contains([]string{"error", "dpanic", "panic", "fatal"}, entry.Level) && !stops {
+				kinds[entry.Level+": "+entry.Msg+": "+entry.Error] = true
 			}
 			if entry.Msg == "applied snapshot" {
 				snapshots++

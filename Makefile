@@ -101,7 +101,7 @@ test-modules:
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) ./...
 	$(GOLANGCI) --build-tags integration ./pkg/node/host ./pkg/node/sysupdate
-	$(GOLANGCI) --build-tags prometheus,browser,fleet,skew ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench ./test/skew
+	$(GOLANGCI) --build-tags prometheus,browser,fleet,skew,etcdminor ./test/monitoring ./pkg/plugin/report/page ./test/fleetbench ./test/skew ./test/etcdminor
 	for os in darwin linux; do GOOS=$$os GOARCH=arm64 go vet ./cmd/kubectl-upgrade ./cmd/coordinator ./test/play || exit; done
 	for module in $(MODULES); do (cd $$module && $(GOLANGCI) --config $(CURDIR)/.golangci.yml --build-tags $(TAGS) ./...) || exit; done
 	cd pkg/api && $(APILINT) ./v1alpha1
@@ -168,6 +168,15 @@ test-skew: assets former ## Each verb of the plugin on a cluster of the former v
 	go build -ldflags '-s -w -X main.version=v0.2.0' -o bin/skew/ $(SKEW_PROGRAMS)
 	cd bin/former && go build -ldflags '-s -w -X main.version=v0.1.0' -o bin/ $(SKEW_PROGRAMS)
 	FORMER=$(abspath bin/former) BUILDS="$$(git rev-parse --short=8 HEAD) $(FORMER)" PAGE=$(abspath lab/results/skew.md) go test -count 1 -timeout 60m -v -tags skew -run 'TestSkew$$' ./test/skew
+
+# ETCD are the versions to come from: that of kubeadm 1.36.3, and the first that etcd's guide to 3.7 allows. ETCD_TO is that of
+# kubeadm 1.37.2, and ETCD_BEFORE one of the minor before.
+ETCD        ?= 3.6.8 3.6.11
+ETCD_TO     ?= 3.7.0
+ETCD_BEFORE ?= 3.5.35
+etcd-minor: packages lab ## Replace members of a real etcd by the next minor's while clients write, for DURATION (10m), from each version in ETCD
+	folders() { for version; do echo "$$version=$$(bin/lab etcd $$version)"; done; }; from="$$(folders $(ETCD))" && to="$$(folders $(ETCD_TO))" && before="$$(folders $(ETCD_BEFORE))" && \
+		FROM="$$from" TO="$$to" BEFORE="$$before" DURATION=$(or $(DURATION),10m) PAGE=$(abspath lab/results/etcd.md) go test -count 1 -timeout 0 -v -tags etcdminor -run 'TestMinor$$' ./test/etcdminor
 
 SEEDS ?= 2000
 sim: ## Simulate SEEDS clusters with random faults, from FIRST (docs/simulator.md); SEED=n tells the story of one

@@ -16,8 +16,8 @@ var etcdTools = []string{"go.etcd.io/etcd/etcdctl/v3", "go.etcd.io/etcd/etcdutl/
 // 3.5.24.
 const etcdClient2 = "go.etcd.io/etcd/client/v2"
 
-// etcd builds etcd, etcdctl and etcdutl, and returns their folder.
-func (c *Cache) etcd(ctx context.Context, version string) (string, error) {
+// Etcd builds etcd, etcdctl and etcdutl, and returns their folder.
+func (c *Cache) Etcd(ctx context.Context, version string) (string, error) {
 	return c.obtain(artifact{
 		name:   "etcd-v" + version,
 		recipe: goEnv,

@@ -13,7 +13,7 @@ var etcdPrograms = []string{"etcd", "etcdctl", "etcdutl"}
 // EtcdImage builds a version of etcd, such as "3.5.35", as the image that kubeadm uses when
 // etcd.local.imageTag in ClusterConfiguration is "3.5.35-0".
 func (c *Cache) EtcdImage(ctx context.Context, version string) (Image, error) {
-	programs, err := c.etcd(ctx, version)
+	programs, err := c.Etcd(ctx, version)
 	if err != nil {
 		return Image{}, err
 	}

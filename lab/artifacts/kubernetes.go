@@ -64,7 +64,7 @@ func (c *Cache) pack(ctx context.Context, version, binDir string) (Kubernetes, e
 		return Kubernetes{}, err
 	}
 	k.Etcd, k.CoreDNS, k.Pause = names.etcd, names.coredns, names.pause
-	if k.EtcdBinDir, err = c.etcd(ctx, names.etcdVersion()); err != nil {
+	if k.EtcdBinDir, err = c.Etcd(ctx, names.etcdVersion()); err != nil {
 		return Kubernetes{}, err
 	}
 	if k.Sysext, err = c.kubernetesSysext(ctx, version, k.BinDir, BrokenKind{}); err != nil {

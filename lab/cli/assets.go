@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
 
 func assetsCommand(where *folders) *cobra.Command {
@@ -66,6 +67,30 @@ func rootfsCommand(where *folders) *cobra.Command {
 			rootfs, err := cache.Rootfs(cmd.Context(), base)
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), rootfs)
+			}
+			return err
+		},
+	}
+}
+
+func etcdCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:     "etcd VERSION",
+		Short:   "Build etcd, and print the folder of its programs",
+		Long:    "Build etcd with etcdctl and etcdutl, and print their folder. Needs no lab.",
+		Example: "  lab etcd 3.6.8",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cluster.CheckEtcdVersion(args[0]); err != nil {
+				return err
+			}
+			cache, err := artifacts.Open(where.cache, progress(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			folder, err := cache.Etcd(cmd.Context(), args[0])
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), folder)
 			}
 			return err
 		},

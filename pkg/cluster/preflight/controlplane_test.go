@@ -176,6 +176,12 @@ func etcdScenes() []scene {
 			etcd(f, "*", change)
 		}
 	}
+	skip := func(alter func(*preflight.Facts)) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			alter(f)
+			f.Upgrade.Spec.Strategy.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotSkip
+		}
+	}
 	tooOld := []string{
 		"Block etcd-version EtcdMember/cp-1", "Block etcd-version EtcdMember/cp-2", "Block etcd-version EtcdMember/cp-3",
 	}
@@ -232,6 +238,7 @@ func etcdScenes() []scene {
 		{check: "etcd-version", name: "1.33 with 3.5.16", alter: to("v1.32.9", "v1.33.9", at("3.5.16"))},
 		{check: "etcd-version", name: "1.36 with 3.5.26", alter: to("v1.35.4", "v1.36.3", at("3.5.26")), want: tooOld},
 		{check: "etcd-version", name: "1.36 with 3.6.0", alter: to("v1.35.4", "v1.36.3", at("3.6.0"))},
+		{check: "etcd-version", name: "1.37 with 3.6.8", alter: to("v1.36.3", "v1.37.2", at("3.6.8"))}, // lab/results/etcd.md
 		{check: "etcd-version", name: "1.36 with a version that is not known", alter: to("v1.35.4", "v1.36.3", at(""))},
 		{check: "etcd-version", name: "the older of what two agents say", alter: func(f *preflight.Facts) {
 			to("v1.35.4", "v1.36.3", at("3.6.0"))(f)
@@ -243,6 +250,24 @@ func etcdScenes() []scene {
 		{check: "etcd-unknown", name: "the agent says nothing", alter: func(f *preflight.Facts) { facts(f, "cp-1").Etcd = nil },
 			want: []string{"Block etcd-unknown Node/cp-1"}},
 		{check: "etcd-unknown", name: "all say"},
+		{check: "etcd-no-snapshot", name: "1.37 with 3.6.8", alter: skip(to("v1.36.3", "v1.37.2", at("3.6.8"))), want: []string{"Warn etcd-no-snapshot"}},
+		{check: "etcd-no-snapshot", name: "1.34 with 3.5.26", alter: skip(to("v1.33.9", "v1.34.4", at("3.5.26"))), want: []string{"Warn etcd-no-snapshot"}},
+		{check: "etcd-no-snapshot", name: "one member has the new minor", alter: func(f *preflight.Facts) {
+			skip(to("v1.36.3", "v1.37.2", at("3.6.8")))(f)
+			etcd(f, "cp-1", at("3.7.0"))
+		}, want: []string{"Warn etcd-no-snapshot"}},
+		{check: "etcd-no-snapshot", name: "all have the new minor", alter: skip(to("v1.36.3", "v1.37.2", at("3.7.0")))},
+		{check: "etcd-no-snapshot", name: "a snapshot is taken", alter: to("v1.36.3", "v1.37.2", at("3.6.8"))},
+		{check: "etcd-no-snapshot", name: "1.36 with 3.6.5", alter: skip(to("v1.35.4", "v1.36.3", at("3.6.5")))},
+		{check: "etcd-no-snapshot", name: "1.33 with 3.5.16", alter: skip(to("v1.32.9", "v1.33.9", at("3.5.16")))},
+		{check: "etcd-no-snapshot", name: "a version that is not known", alter: skip(to("v1.36.3", "v1.37.2", at("")))},
+		{check: "etcd-no-snapshot", name: "only workers are left", alter: func(f *preflight.Facts) {
+			skip(to("v1.36.3", "v1.37.2", at("3.6.8")))(f)
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				serve(f, name, "v1.37.2")
+				upgrade(f, name).Status.Versions.Kubeadm = "v1.37.2"
+			}
+		}},
 		{check: "etcd-external", name: "a snapshot is wanted", alter: external, want: []string{"Block etcd-external"}},
 		{check: "etcd-external", name: "for a patch too", alter: func(f *preflight.Facts) {
 			external(f)

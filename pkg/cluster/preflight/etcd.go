@@ -43,6 +43,11 @@ var etcdChecks = []Entry{
 		"etcd does not run on the control-plane nodes, so the snapshot that strategy.etcdSnapshotPolicy requires cannot be taken",
 		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshotPolicy: Skip.",
 	},
+	{
+		"etcd-no-snapshot", warns,
+		"the version brings another minor of etcd, whose data the former one refuses, and strategy.etcdSnapshotPolicy is Skip",
+		"Set strategy.etcdSnapshotPolicy: Required, or take a snapshot yourself first (etcdctl snapshot save).",
+	},
 }
 
 // checkEtcd checks the members while the upgrade has still to stop one of them. The
@@ -68,6 +73,26 @@ func (c *checker) checkEtcd() {
 		c.checkEtcdVersion(name, m.Version)
 	}
 	c.checkQuorum(voters, healthy)
+	c.checkSnapshotSkipped(members)
+}
+
+// checkSnapshotSkipped finds an upgrade that brings another minor of etcd, and takes no snapshot before.
+func (c *checker) checkSnapshotSkipped(members map[string]v1alpha1.EtcdMember) {
+	if c.strategy.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotSkip || !slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm) {
+		return
+	}
+	brings := broughtEtcd(c.to)
+	var former []string
+	for _, m := range members {
+		if v, err := etcdVersion(m.Version); err == nil && v.Less(brings) {
+			former = append(former, m.Version)
+		}
+	}
+	if former != nil {
+		c.add(v1alpha1.Finding{ID: "etcd-no-snapshot", Message: fmt.Sprintf(
+			"Members of etcd run %s, kubeadm of %s brings %d.%d, and strategy.etcdSnapshotPolicy is Skip: once all members run the new minor, the former one refuses their data, and there is no snapshot to go back to.",
+			names(former), c.to.Line(), brings.Major, brings.Minor)})
+	}
 }
 
 // checkExternal finds an upgrade that needs a snapshot although no member of etcd runs on
@@ -155,20 +180,35 @@ func sentence(s string) string { return strings.TrimRight(strings.TrimSpace(s), 
 
 // The minors of Kubernetes from which on the version of etcd matters.
 //
-//   - kubeadm 1.34 brings etcd 3.6.5 (SupportedEtcdVersion in
+//   - kubeadm 1.34 brings etcd 3.6.5, and kubeadm 1.37 etcd 3.7.0 (SupportedEtcdVersion in
 //     cmd/kubeadm/app/constants/constants.go). Members before 3.5.26 may come
 //     back as "zombies" in 3.6: https://etcd.io/blog/2025/zombie_members_upgrade/
 //   - kubeadm 1.36 maps no minor to an etcd before 3.6
 //     (https://github.com/kubernetes/kubernetes/pull/135701).
 const (
 	minorWithEtcd36    = 34
+	minorWithEtcd37    = 37
 	minorWithoutEtcd35 = 36
 )
 
 var (
 	etcdBefore36 = version.Version{Major: 3, Minor: 5, Patch: 26}
 	etcd36       = version.Version{Major: 3, Minor: 6}
+	etcd37       = version.Version{Major: 3, Minor: 7}
 )
+
+// broughtEtcd returns the first version of the minor of etcd that kubeadm brings, as far as it is
+// known here, and the zero version before 1.34.
+func broughtEtcd(to version.Version) version.Version {
+	switch {
+	case to.Minor >= minorWithEtcd37:
+		return etcd37
+	case to.Minor >= minorWithEtcd36:
+		return etcd36
+	default:
+		return version.Version{}
+	}
+}
 
 func (c *checker) checkEtcdVersion(member, runs string) {
 	v, err := etcdVersion(runs)

@@ -17,11 +17,8 @@ var removedComponentFlags = map[string][]removal{
 	"kube-apiserver": {{"cloud-provider", 33}, {"cloud-config", 33}},
 }
 
-// minorOfEtcd37 is that of the kubeadm that brings etcd 3.7, which ends at each flag that begins so (etcd 3.7.0).
-const (
-	minorOfEtcd37    = 37
-	experimentalFlag = "experimental-"
-)
+// experimentalFlag is how flags begin at each of which etcd 3.7 ends (etcd 3.7.0).
+const experimentalFlag = "experimental-"
 
 // args returns the command lines of the pod's containers.
 func (p staticPod) args() (all []string) {
@@ -56,7 +53,7 @@ func (c *checker) checkStaticFlags() {
 // isGone reports whether the pod's component does not know the flag after the upgrade.
 func (c *checker) isGone(pod staticPod, flag string) bool {
 	if pod.component == etcdServer {
-		return c.to.Minor >= minorOfEtcd37 && strings.HasPrefix(flag, experimentalFlag)
+		return c.to.Minor >= minorWithEtcd37 && strings.HasPrefix(flag, experimentalFlag)
 	}
 	return pod.versionError == nil && slices.ContainsFunc(removedComponentFlags[pod.component], func(r removal) bool {
 		return r.name == flag && c.reaches(r.minor, pod.version)

@@ -278,6 +278,7 @@ func (p *program) runPreflight(ctx context.Context, s *clusterstate.Snapshot, at
 		return explain("reading the cluster for the checks", err)
 	}
 	request.CompleteFacts(&facts, *s)
+	facts.HealthJob = reader.tryHealthJob(limited, facts)
 	w := facts.Workloads
 	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
 	s.Preflight = &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}

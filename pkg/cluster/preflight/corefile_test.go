@@ -50,7 +50,9 @@ func corefileScenes() []scene {
 	}
 	applied := func(f *preflight.Facts) { upgrade(f, "cp-1").Status.Versions.Kubeadm = "v1.35.4" }
 	none := func(missing bool) func(*preflight.Facts) {
-		return func(f *preflight.Facts) { f.CoreDNS = &preflight.CoreDNS{ConfigMissing: missing, Images: []string{known}} }
+		return func(f *preflight.Facts) {
+			f.CoreDNS = &preflight.CoreDNS{ConfigMissing: missing, Images: []string{known}}
+		}
 	}
 	mirror := func(f *preflight.Facts) { f.KubeadmConfig.ImageRepository = "registry.example/k8s" }
 	const block, warn, image = "Block corefile ConfigMap/kube-system/coredns", "Warn corefile ConfigMap/kube-system/coredns", "Warn coredns-image Deployment/kube-system/coredns"

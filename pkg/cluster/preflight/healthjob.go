@@ -110,11 +110,13 @@ func (c *checker) jobNodes() (tainted, windows, free []*node) {
 // windowsOS is what Windows nodes report as their operating system.
 const windowsOS = "windows"
 
-// repels returns the keys of the node's taints that kubeadm's Job does not tolerate: it tolerates that of control planes.
+// repels returns the keys of the node's taints that kubeadm's Job does not tolerate: it tolerates that of control planes. Kubernetes
+// removes those of nodes that are not Ready.
 func (n *node) repels() (keys []string) {
 	for _, taint := range n.Spec.Taints {
 		own := taint.Key == clusterstate.ControlPlaneLabel && taint.Value == "" && taint.Effect == corev1.TaintEffectNoSchedule
-		if !own && taint.Effect != corev1.TaintEffectPreferNoSchedule {
+		passes := n.ready() && (taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable)
+		if !own && !passes && taint.Effect != corev1.TaintEffectPreferNoSchedule {
 			keys = append(keys, taint.Key)
 		}
 	}

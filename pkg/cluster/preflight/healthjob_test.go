@@ -49,6 +49,11 @@ func healthJobScenes() []scene {
 		{check: "health-job", name: "only cordoned nodes would", alter: then(taint("dedicated", "", noSchedule, planes...), cordon(workers...)), want: []string{block}},
 		{check: "health-job", name: "kubeadm creates none where all are cordoned", alter: cordon(all...)},
 		{check: "health-job", name: "a preference", alter: taint("dedicated", "", corev1.TaintEffectPreferNoSchedule, all...)},
+		{check: "health-job", name: "nodes have just become Ready", alter: taint("node.kubernetes.io/not-ready", "", noSchedule, all...)},
+		{check: "health-job", name: "workers are not Ready", alter: then(taint("node.kubernetes.io/unreachable", "", noSchedule, workers...), taint("dedicated", "", noSchedule, planes...), func(f *preflight.Facts) {
+			unready(f, "worker-1")
+			unready(f, "worker-2")
+		}), want: []string{block}},
 		{check: "health-job", name: "one comes back", alter: then(taint("dedicated", "", noSchedule, all...), func(f *preflight.Facts) {
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepRebooting
 		})},

@@ -9,13 +9,17 @@ import (
 )
 
 // What kubeadm keeps in a cluster, in one namespace: the ConfigMap with the ClusterConfiguration, under that key, and
-// the addons that it installs, a DaemonSet and a Deployment (cmd/kubeadm/app/constants/constants.go, v1.34.4).
+// the addons that it installs, a DaemonSet and a Deployment (cmd/kubeadm/app/constants/constants.go, v1.34.4). CoreDNS's
+// ConfigMap has the Deployment's name; kubeadm takes each Deployment with that label for its DNS addon.
 const (
 	KubeadmNamespace     = "kube-system"
 	KubeadmConfigMapName = "kubeadm-config"
 	KubeadmConfigMapKey  = "ClusterConfiguration"
 	KubeProxyName        = "kube-proxy"
 	CoreDNSName          = "coredns"
+	CoreDNSConfigKey     = "Corefile"
+	CoreDNSLabelKey      = "k8s-app"
+	CoreDNSLabelValue    = "kube-dns"
 )
 
 // ConfigurationHash returns a text that changes with kubeadm's ClusterConfiguration, but not with the version in it, which

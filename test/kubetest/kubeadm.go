@@ -25,6 +25,7 @@ func MakeKubeadmObjects(ctx context.Context, client kubernetes.Interface) error 
 	kubelets := &corev1.ConfigMap{ObjectMeta: named(clusterstate.KubeletConfigMapName), Data: map[string]string{
 		clusterstate.KubeletConfigMapKey: "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
 	}}
+	corefile := &corev1.ConfigMap{ObjectMeta: named(clusterstate.CoreDNSName), Data: map[string]string{clusterstate.CoreDNSConfigKey: ".:53 {\n    errors\n    reload\n}\n"}}
 	role := &rbacv1.Role{ObjectMeta: named(rights), Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{config.Name}, Verbs: []string{"get"}},
 	}}
@@ -40,12 +41,15 @@ func MakeKubeadmObjects(ctx context.Context, client kubernetes.Interface) error 
 	}
 	proxy, dns := &appsv1.DaemonSet{ObjectMeta: named(clusterstate.KubeProxyName)}, &appsv1.Deployment{ObjectMeta: named(clusterstate.CoreDNSName)}
 	proxy.Spec.Selector, proxy.Spec.Template = pods(proxy.Name)
-	dns.Spec.Selector, dns.Spec.Template = pods(dns.Name)
+	dns.Spec.Selector, dns.Spec.Template = pods(clusterstate.CoreDNSLabelValue)
+	dns.Labels = dns.Spec.Selector.MatchLabels
+	dns.Spec.Template.Spec.Containers[0].Image = "registry.k8s.io/coredns/coredns:v1.11.3" // each kubeadm since 1.32 migrates from it
 	dns.Spec.Replicas = ptr.To[int32](2)
 	configMaps, options := client.CoreV1().ConfigMaps(namespace), metav1.CreateOptions{}
 	for _, create := range []func() error{
 		func() error { _, err := configMaps.Create(ctx, config, options); return err },
 		func() error { _, err := configMaps.Create(ctx, kubelets, options); return err },
+		func() error { _, err := configMaps.Create(ctx, corefile, options); return err },
 		func() error { _, err := client.RbacV1().Roles(namespace).Create(ctx, role, options); return err },
 		func() error {
 			_, err := client.RbacV1().RoleBindings(namespace).Create(ctx, binding, options)

@@ -76,6 +76,7 @@ var groups = []group{
 		read("read a Secret of kubectl-upgrade that no Role names, such as a chat's address", core+"/namespaces/kubectl-upgrade/secrets/chat"),
 		read("read the kubelets' configuration", core+"/namespaces/kube-system/configmaps/kubelet-config"),
 		read("read how kubeadm made the cluster", core+"/namespaces/kube-system/configmaps/kubeadm-config"),
+		read("read the Corefile of CoreDNS", core+"/namespaces/kube-system/configmaps/coredns"),
 		read("read another ConfigMap of kube-system", core+"/namespaces/kube-system/configmaps/other"),
 		change("change the kubelets' configuration", core+"/namespaces/kube-system/configmaps/kubelet-config", `{"data":{"x":"y"}}`),
 		{what: "read the metrics of the API server", do: http.MethodGet, at: "/metrics"},

@@ -79,6 +79,10 @@ metadata: {name: kubeadm-config, namespace: kube-system}
 ---
 apiVersion: v1
 kind: ConfigMap
+metadata: {name: coredns, namespace: kube-system}
+---
+apiVersion: v1
+kind: ConfigMap
 metadata: {name: other, namespace: kube-system}
 ---
 apiVersion: certificates.k8s.io/v1

@@ -33,6 +33,7 @@ func Check(f Facts) []v1alpha1.Finding {
 
 var runs = []func(*checker){
 	(*checker).checkVersions, (*checker).checkControlPlane, (*checker).checkConfigMaps, (*checker).checkAddons,
+	(*checker).checkCoreDNS, (*checker).checkHealthJob,
 	(*checker).checkEtcd, (*checker).checkCertificates,
 	(*checker).checkDisks, (*checker).checkTraps, (*checker).checkWorkloads, (*checker).checkWebhooks,
 	(*checker).checkOthers, (*checker).checkFacts,

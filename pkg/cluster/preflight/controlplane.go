@@ -46,6 +46,21 @@ var controlPlaneChecks = []Entry{
 		"kube-proxy or CoreDNS is not on the cluster, and kubeadm (1.32 or later) would install it again",
 		"To go on without it: kubectl -n kube-system edit configmap kubeadm-config, and write proxy: {disabled: true} or dns: {disabled: true}. If it is to come back, or skipPhases leaves it out, ignore this check.",
 	},
+	{
+		"corefile", either,
+		"kubeadm (1.32 to 1.37) would refuse to upgrade because of CoreDNS: it knows no way from the installed version to its own, or a plugin or option of the Corefile. It warns of what would change in a Corefile that was edited",
+		"The finding says what to do. To see the Corefile: kubectl -n kube-system get configmap coredns -o yaml.",
+	},
+	{
+		"coredns-image", warns,
+		"CoreDNS runs with an image of another place than kubeadm's: kubeadm writes its whole Deployment anew, except the number of replicas",
+		"To keep another image, set imageRepository and imageTag below dns in ClusterConfiguration: kubectl -n kube-system edit configmap kubeadm-config.",
+	},
+	{
+		"health-job", either,
+		"kubeadm upgrade apply ends if a Job in kube-system is not done in time, and that may be so: no schedulable node takes it, a Windows node may take it, or the API server refuses it or its pod (a quota, a policy, a webhook; only the plugin asks, as the one who plans)",
+		"Remove the cause; or list CreateJob in apply.ignorePreflightErrors of /etc/kubernetes/kubeadm-upgrade.yaml on every control-plane node, and ignore this check. To see taints: kubectl get nodes -o custom-columns='NAME:.metadata.name,TAINTS:.spec.taints[*].key'.",
+	},
 }
 
 // Names that kubeadm gives to components, in their label.

@@ -49,6 +49,10 @@ type Facts struct {
 	KubeadmConfig *KubeadmConfig
 	// KubeProxyRemoved and CoreDNSRemoved report whether kubeadm's addon is known not to be on the cluster.
 	KubeProxyRemoved, CoreDNSRemoved bool
+	// CoreDNS is what kubeadm reads of CoreDNS. Nil: it was not read.
+	CoreDNS *CoreDNS
+	// HealthJob is how the API server answered a trial of kubeadm's Job. Nil: it was not asked.
+	HealthJob *Refusal
 
 	Workloads Workloads
 	// RebootManagers are other programs that may reboot nodes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // KubeadmConfig is how kubeadm made the cluster: the ClusterConfiguration in the ConfigMap
@@ -22,14 +23,18 @@ type KubeadmConfig struct {
 
 // ClusterConfiguration is a part of kubeadm's.
 type ClusterConfiguration struct {
-	APIVersion string `json:"apiVersion"`
-	Proxy      Addon  `json:"proxy"`
-	DNS        Addon  `json:"dns"`
+	APIVersion      string `json:"apiVersion"`
+	ImageRepository string `json:"imageRepository"`
+	Proxy           Addon  `json:"proxy"`
+	DNS             Addon  `json:"dns"`
 }
 
 // Addon is what a ClusterConfiguration says about an addon.
 type Addon struct {
 	Disabled bool `json:"disabled"`
+	// ImageRepository and ImageTag are those of the image. Empty: kubeadm's own. Only DNS has them.
+	ImageRepository string `json:"imageRepository"`
+	ImageTag        string `json:"imageTag"`
 }
 
 // withoutDisabled is the one version without the field disabled that kubeadm still reads: kubeadm 1.34.4 warns of
@@ -43,7 +48,7 @@ func ParseClusterConfiguration(text []byte) (ClusterConfiguration, error) {
 		return ClusterConfiguration{}, fmt.Errorf("decoding it: %w", err)
 	}
 	if c.APIVersion == withoutDisabled {
-		c.Proxy, c.DNS = Addon{}, Addon{}
+		c.Proxy.Disabled, c.DNS.Disabled = false, false
 	}
 	return c, nil
 }
@@ -79,6 +84,14 @@ func (c *checker) configMapMissing(name, problem, advice string) {
 // kubeadmObject is an object that kubeadm keeps in the cluster.
 func kubeadmObject(kind, name string) v1alpha1.ObjectReference {
 	return v1alpha1.ObjectReference{Kind: kind, Namespace: clusterstate.KubeadmNamespace, Name: name}
+}
+
+// appliesKubeadm reports whether a control plane is still to run `kubeadm upgrade apply`: the first one of an upgrade does,
+// the others run `kubeadm upgrade node`, and all of them where Cluster API decides on versions.
+func (c *checker) appliesKubeadm() bool {
+	list := c.controlPlanes()
+	return c.kubeadm && c.Policy.VersionsFrom != v1alpha1.VersionsFromClusterAPI && slices.ContainsFunc(list, c.runsKubeadm) &&
+		!slices.ContainsFunc(list, func(n *node) bool { return version.Reached(n.status.Versions.Kubeadm, c.to) })
 }
 
 // minorWithAddonPhase is the first minor whose kubeadm installs addons whether or not they are there, in

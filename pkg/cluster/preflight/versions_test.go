@@ -51,11 +51,11 @@ func versionScenes() []scene {
 		{check: "version-kubelet-skew", name: "the same on a node that is not ours", alter: func(f *preflight.Facts) {
 			kubelet("worker-2", "v1.31.9")(f)
 			node(f, "worker-2").Status.NodeInfo.OperatingSystem = "windows"
-		}, want: []string{"Block version-kubelet-skew Node/worker-2", "Warn unsupported"}},
+		}, want: []string{"Block version-kubelet-skew Node/worker-2", "Warn health-job Job/kube-system/upgrade-health-check", "Warn unsupported"}},
 		{check: "version-kubelet-skew", name: "three minors on a node that is not ours", alter: func(f *preflight.Facts) {
 			kubelet("worker-2", "v1.32.9")(f)
 			node(f, "worker-2").Status.NodeInfo.OperatingSystem = "windows"
-		}, want: []string{"Warn unsupported"}},
+		}, want: []string{"Warn health-job Job/kube-system/upgrade-health-check", "Warn unsupported"}},
 		{check: "version-kubelet-skew", name: "a kubelet newer than an apiserver", alter: kubelet("worker-2", "v1.35.4"),
 			want: []string{"Block version-kubelet-skew Node/worker-2"}},
 		{check: "version-kubelet-skew", name: "by Cluster API's request, beside older apiservers", alter: func(f *preflight.Facts) {

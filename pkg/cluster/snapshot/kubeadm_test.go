@@ -34,23 +34,30 @@ func TestReadPreflightKnowsKubeadmObjects(t *testing.T) {
 			t.Errorf("removed are kube-proxy: %t, CoreDNS: %t; want %t", facts.KubeProxyRemoved, facts.CoreDNSRemoved, removed)
 		}
 	}
-	check(read(), "it does not exist", true)
+	facts := read()
+	check(facts, "it does not exist", true)
+	if dns := facts.CoreDNS; dns == nil || !dns.ConfigMissing || dns.Corefile != nil || dns.Images != nil {
+		t.Errorf("CoreDNS, where it is not there: %+v", dns)
+	}
 
 	const system, other = "kube-system", "default"
 	configs, now := w.kube.CoreV1().ConfigMaps(system), metav1.DeleteOptions{}
 	w.must(nil, kubetest.MakeKubeadmObjects(t.Context(), w.kube))
 	t.Cleanup(func() {
-		for _, name := range []string{"kubeadm-config", "kubelet-config"} {
+		for _, name := range []string{"kubeadm-config", "kubelet-config", "coredns"} {
 			w.must(nil, configs.Delete(context.Background(), name, now))
 		}
 	})
-	facts := read()
+	facts = read()
 	check(facts, "", false)
+	if dns := facts.CoreDNS; dns == nil || dns.ConfigMissing || dns.Corefile == nil || !strings.HasPrefix(*dns.Corefile, ".:53 {") || len(dns.Images) != 1 || !strings.HasSuffix(dns.Images[0], "coredns:v1.11.3") {
+		t.Errorf("CoreDNS: %+v", dns)
+	}
 	if facts.KubeadmConfig.APIVersion != "kubeadm.k8s.io/v1beta4" {
 		t.Errorf("kubeadm-config has %+v", facts.KubeadmConfig.ClusterConfiguration)
 	}
 
-	for _, name := range []string{"kubeadm-config", "kubelet-config"} {
+	for _, name := range []string{"kubeadm-config", "kubelet-config", "coredns"} {
 		config, err := configs.Get(t.Context(), name, metav1.GetOptions{})
 		w.must(config, err)
 		config.Data = map[string]string{"other": "x"}
@@ -70,5 +77,9 @@ func TestReadPreflightKnowsKubeadmObjects(t *testing.T) {
 		w.must(nil, w.kube.AppsV1().DaemonSets(other).Delete(context.Background(), proxy.Name, now))
 		w.must(nil, w.kube.AppsV1().Deployments(other).Delete(context.Background(), dns.Name, now))
 	})
-	check(read(), "it has no key KEY", true)
+	facts = read()
+	check(facts, "it has no key KEY", true)
+	if dns := facts.CoreDNS; dns == nil || dns.ConfigMissing || dns.Corefile != nil || dns.Images != nil {
+		t.Errorf("CoreDNS of another namespace, and no Corefile: %+v", dns)
+	}
 }

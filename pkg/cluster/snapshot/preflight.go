@@ -174,15 +174,44 @@ func (r *factsReader) readBudgets() {
 }
 
 func (r *factsReader) readDeployments() {
+	dns := &preflight.CoreDNS{}
 	deployments, err := tryList(r, "Deployments", "which of them have one replica, and whether CoreDNS was removed,",
 		r.clients.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(d *appsv1.Deployment) appsv1.Deployment {
+			if containers := d.Spec.Template.Spec.Containers; isDNSAddon(d) && len(containers) > 0 {
+				dns.Images = append(dns.Images, containers[0].Image)
+			}
 			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
 		})
 	r.facts.Workloads.Deployments = deployments
 	r.facts.CoreDNSRemoved = err == nil && !slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool {
 		return d.Namespace == clusterstate.KubeadmNamespace && d.Name == clusterstate.CoreDNSName
 	})
+	if err == nil && r.facts.Upgrade.Spec.Version != "" {
+		r.readCorefile(dns)
+	}
+}
+
+// isDNSAddon reports whether kubeadm takes the Deployment for its DNS addon.
+func isDNSAddon(d *appsv1.Deployment) bool {
+	return d.Namespace == clusterstate.KubeadmNamespace && d.Labels[clusterstate.CoreDNSLabelKey] == clusterstate.CoreDNSLabelValue
+}
+
+// readCorefile completes what kubeadm reads of CoreDNS.
+func (r *factsReader) readCorefile(dns *preflight.CoreDNS) {
+	config, err := r.clients.Kube.CoreV1().ConfigMaps(clusterstate.KubeadmNamespace).Get(r.ctx, clusterstate.CoreDNSName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		dns.ConfigMissing = true
+	case err != nil:
+		r.addUnreadKind("ConfigMap kube-system/coredns", "whether kubeadm could migrate the Corefile", err)
+		return
+	default:
+		if corefile, has := config.Data[clusterstate.CoreDNSConfigKey]; has {
+			dns.Corefile = &corefile
+		}
+	}
+	r.facts.CoreDNS = dns
 }
 
 func (r *factsReader) readWebhooks() {

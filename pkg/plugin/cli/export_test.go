@@ -12,3 +12,6 @@ func init() {
 	endTimeout = time.Minute
 	klog.SetLogger(logr.Discard()) // as the program does
 }
+
+// Refuses is refuses.
+var Refuses = refuses

@@ -54,7 +54,8 @@ func newPlan(p *program) *cobra.Command {
 With VERSION it plans an upgrade that does not exist yet; for a minor such as v1.35, to
 its newest patch. With -l it shows only the nodes with these labels; the plan is for all.
 
-It reads the cluster with your permissions. Without access to the cluster, use
+It reads the cluster with your permissions, and with them tries by dry runs whether the
+API server would take the Job that kubeadm creates. Without access to the cluster, use
 --snapshot with a file that --save-snapshot wrote: the plan is then made for the time
 at which the file was written, or for --at. The index of images is read from this
 machine, at the address in the UpgradePolicy.`,
@@ -278,6 +279,7 @@ func (p *program) runPreflight(ctx context.Context, s *clusterstate.Snapshot, at
 		return explain("reading the cluster for the checks", err)
 	}
 	request.CompleteFacts(&facts, *s)
+	facts.HealthJob = reader.tryHealthJob(limited, facts)
 	w := facts.Workloads
 	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
 	s.Preflight = &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}

@@ -127,68 +127,32 @@ func decisions(nodes []plan.NodePlan) string {
 
 var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
 
-// planTable has a row for each node, in the order in which they go. On a narrow terminal
-// it leaves out the least important columns, one after the other.
+// planTable has a row for each node, in the order in which they go.
 func planTable(nodes []planRow, upgrade *view.Upgrade, o Options) string {
 	at, start := o.minute, "START"
 	if o.Width > 0 && !o.Wide {
 		at, start = o.short, "START "+o.zoneName()
 	}
-	columns := []planColumn{
-		{"#", func(n planRow) cell { return cell{strconv.Itoa(n.number), plain} }},
-		{"NODE", func(n planRow) cell { return cell{n.Name, plain} }},
-		{"GROUP", func(n planRow) cell { return cell{orDash(n.Group), plain} }},
-		{"FROM", func(n planRow) cell { return cell{orDash(n.From), plain} }},
-		{"TO", func(n planRow) cell { return cell{orDash(n.To), plain} }},
-		{"DECISION", func(n planRow) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
-		{start, func(n planRow) cell { return cell{at(n.PredictedStart), plain} }},
-		{"END", func(n planRow) cell { return cell{at(n.PredictedEnd), plain} }},
-		{"WHY", func(n planRow) cell {
-			if upgradeSays(upgrade, n.Reason, n.Message) {
-				return cell{string(n.Reason), plain}
-			}
-			return cell{o.why(n.Reason, n.Message, n.Until), plain}
-		}},
+	columns := []column{
+		{title: "#"}, {title: "NODE"}, {title: "GROUP", leaves: 2, as: "group "}, {title: "FROM", leaves: 3, as: "from "}, {title: "TO", leaves: 4, as: "to "},
+		{title: "DECISION"}, {title: start}, {title: "END", leaves: 1, as: "ends "}, {title: "WHY"},
 	}
-	leave := func(title string) {
-		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })
+	for _, n := range nodes {
+		why := cell{o.why(n.Reason, n.Message, n.Until), plain}
+		if upgradeSays(upgrade, n.Reason, n.Message) {
+			why.text = string(n.Reason)
+		}
+		for i, one := range []cell{
+			{strconv.Itoa(n.number), plain}, {n.Name, plain}, {orDash(n.Group), plain}, {orDash(n.From), plain}, {orDash(n.To), plain},
+			{string(n.Decision), decisionColors[n.Decision]}, {at(n.PredictedStart), plain}, {at(n.PredictedEnd), plain}, why,
+		} {
+			columns[i].cells = append(columns[i].cells, one)
+		}
 	}
 	if !slices.ContainsFunc(nodes, func(n planRow) bool { return n.PredictedStart != nil }) {
-		leave(start)
-		leave("END")
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.title == start || c.title == "END" })
 	}
-	for _, title := range []string{"TO", "FROM", "GROUP", "END"} {
-		if _, left := measure(planCells(columns, nodes)); o.Wide || !o.tight(left) {
-			break
-		}
-		leave(title)
-	}
-	cells := planCells(columns, nodes)
-	header := make([]string, len(columns))
-	for i, c := range columns {
-		header[i] = c.title
-	}
-	return o.table(header, cells[1:])
-}
-
-// planColumn is a column of a plan.
-type planColumn struct {
-	title string
-	of    func(planRow) cell
-}
-
-// planCells returns the header and the rows.
-func planCells(columns []planColumn, nodes []planRow) [][]cell {
-	rows := make([][]cell, len(nodes)+1)
-	for _, c := range columns {
-		rows[0] = append(rows[0], cell{c.title, bold})
-	}
-	for i, n := range nodes {
-		for _, c := range columns {
-			rows[i+1] = append(rows[i+1], c.of(n))
-		}
-	}
-	return rows
+	return o.draw(table{columns: columns, once: true})
 }
 
 // narrow reports whether columns have to be left out.

@@ -213,6 +213,12 @@ type Progress struct {
 	Nodes []NodeProgress
 	// PredictedEnd is when the last of them is done. Nil: that is not known.
 	PredictedEnd *time.Time
+	// Expected is how long all of it was expected to take when it began, and Unmeasured reports whether no upgrade before it
+	// was measured. Zero: that is not known.
+	Expected   time.Duration
+	Unmeasured bool
+	// Newer is the newest patch of its version's minor that is offered, and may be asked for. Empty: there is none.
+	Newer string
 }
 
 // NodeProgress is a node in it.

@@ -2,8 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +17,8 @@ import (
 // o.Now is the instant that was planned for.
 func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 	var b strings.Builder
-	rows := planRows(p, o)
-	b.WriteString(o.titles(append(planHead(p, upgrade, o), o.shownRows(len(rows), len(p.Nodes))...)))
+	rows, nodes := planRows(p, upgrade, o)
+	b.WriteString(o.titles(append(planHead(p, upgrade, o), o.shownRows(nodes, len(p.Nodes))...)))
 	if len(p.Findings) > 0 {
 		b.WriteString("\n" + Findings(p.Findings, o))
 	}
@@ -29,29 +27,16 @@ func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 		shown = rows[:o.Rows]
 	}
 	if len(shown) > 0 {
-		b.WriteString("\n" + planTable(shown, upgrade, o))
+		b.WriteString("\n" + planTable(p, shown, o))
 	}
 	if len(shown) < len(rows) {
-		rest := p.Nodes[len(shown):] // where there is no room, every node is shown
+		var rest []plan.NodePlan // where there is no room, every node is shown
+		for _, r := range rows[len(shown):] {
+			rest = append(rest, p.Nodes[r.first-1:r.first-1+len(r.names)]...)
+		}
 		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
 	}
 	return b.String()
-}
-
-// planRow is a node with its number in the order.
-type planRow struct {
-	plan.NodePlan
-	number int
-}
-
-// planRows returns the nodes that are shown.
-func planRows(p plan.Plan, o Options) (rows []planRow) {
-	for i, n := range p.Nodes {
-		if o.Shows == nil || o.Shows(n.Name) {
-			rows = append(rows, planRow{n, i + 1})
-		}
-	}
-	return rows
 }
 
 // planHead returns the lines above the table.
@@ -126,34 +111,6 @@ func decisions(nodes []plan.NodePlan) string {
 }
 
 var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
-
-// planTable has a row for each node, in the order in which they go.
-func planTable(nodes []planRow, upgrade *view.Upgrade, o Options) string {
-	at, start := o.minute, "START"
-	if o.Width > 0 && !o.Wide {
-		at, start = o.short, "START "+o.zoneName()
-	}
-	columns := []column{
-		{title: "#"}, {title: "NODE"}, {title: "GROUP", leaves: 2, as: "group "}, {title: "FROM", leaves: 3, as: "from "}, {title: "TO", leaves: 4, as: "to "},
-		{title: "DECISION"}, {title: start}, {title: "END", leaves: 1, as: "ends "}, {title: "WHY"},
-	}
-	for _, n := range nodes {
-		why := cell{o.why(n.Reason, n.Message, n.Until), plain}
-		if upgradeSays(upgrade, n.Reason, n.Message) {
-			why.text = string(n.Reason)
-		}
-		for i, one := range []cell{
-			{strconv.Itoa(n.number), plain}, {n.Name, plain}, {orDash(n.Group), plain}, {orDash(n.From), plain}, {orDash(n.To), plain},
-			{string(n.Decision), decisionColors[n.Decision]}, {at(n.PredictedStart), plain}, {at(n.PredictedEnd), plain}, why,
-		} {
-			columns[i].cells = append(columns[i].cells, one)
-		}
-	}
-	if !slices.ContainsFunc(nodes, func(n planRow) bool { return n.PredictedStart != nil }) {
-		columns = slices.DeleteFunc(columns, func(c column) bool { return c.title == start || c.title == "END" })
-	}
-	return o.draw(table{columns: columns, once: true})
-}
 
 // narrow reports whether columns have to be left out.
 func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }

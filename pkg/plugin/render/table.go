@@ -42,6 +42,8 @@ type column struct {
 // what has no room in its line is in the line below.
 type table struct {
 	columns []column
+	// commands are drawn below their rows on a terminal, each in one line at its edge, so that it can be copied. Nil: no row has one.
+	commands []string
 	// once reports whether a text that several rows have is drawn once, below the table.
 	once bool
 	// oneLine reports whether each row has one line, as on a screen that is redrawn: what has no room
@@ -51,6 +53,11 @@ type table struct {
 
 // table draws rows under a header.
 func (o Options) table(header []string, rows [][]cell) string {
+	return o.draw(table{columns: columnsOf(header, rows)})
+}
+
+// columnsOf returns rows as columns that never leave.
+func columnsOf(header []string, rows [][]cell) []column {
 	columns := make([]column, len(header))
 	for i, title := range header {
 		columns[i].title = title
@@ -58,7 +65,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 			columns[i].cells = append(columns[i].cells, row[i])
 		}
 	}
-	return o.draw(table{columns: columns})
+	return columns
 }
 
 // draw draws a table. Without a terminal nothing is cut or moved.
@@ -131,9 +138,8 @@ func (o Options) drawRows(b *strings.Builder, t table, columns []column, moved [
 		text := strings.Join(moved[n], ", ")
 		switch {
 		case t.oneLine && o.Width > 0:
-			one.text = o.cut(one.text, max(room, 1))
+			text, one.text = "", o.cut(one.text, max(room, 1))
 			o.hang(b, line(n), left, one)
-			continue
 		case o.isBeside(t, one, room):
 			o.hang(b, line(n), left, one)
 		default:
@@ -144,6 +150,9 @@ func (o Options) drawRows(b *strings.Builder, t table, columns []column, moved [
 		}
 		if text != "" {
 			o.hang(b, below, len(below), cell{text, one.color})
+		}
+		if t.commands != nil && t.commands[n] != "" {
+			b.WriteString(o.paint(t.commands[n], plain) + "\n")
 		}
 	}
 }
@@ -271,6 +280,21 @@ func fold(lines []string, room int) []string {
 	return short
 }
 
+// words returns the words of a text. A command between back quotes is one word where it fits into a line: a part of it
+// cannot be copied.
+func words(text string, room int) (list []string) {
+	parts := strings.Split(text, "`")
+	for i := 1; i < len(parts)-1; i += 2 {
+		if textWidth(parts[i])+3 <= room { // with its quotes, and a full stop
+			parts[i] = strings.ReplaceAll(parts[i], " ", "\x00")
+		}
+	}
+	for word := range strings.FieldsSeq(strings.Join(parts, "`")) {
+		list = append(list, strings.ReplaceAll(word, "\x00", " "))
+	}
+	return list
+}
+
 // wrap breaks text between words into lines of at most room columns. A longer word gets a
 // line of its own. There is always a line.
 func wrap(text string, room int) []string {
@@ -279,7 +303,7 @@ func wrap(text string, room int) []string {
 	}
 	var lines []string
 	line := ""
-	for word := range strings.FieldsSeq(text) {
+	for _, word := range words(text, room) {
 		switch {
 		case line == "":
 			line = word

@@ -62,8 +62,8 @@ func planTable(p plan.Plan, rows []planRow, o Options) string {
 		start += " " + o.zoneName()
 	}
 	columns := []column{
-		{title: "#"}, {title: "NODE"}, {title: "GROUP", leaves: 2, as: "group "}, {title: "ZONE", leaves: 3, as: "zone "}, {title: "FROM", leaves: 4, as: "from "},
-		{title: "TO", leaves: 5, as: "to "}, {title: "DECISION"}, {title: start}, {title: "END", leaves: 1, as: "ends "}, {title: "WHY"},
+		{title: "#"}, {title: "NODE"}, {title: "GROUP", leaves: 2, as: "group "}, {title: "ZONE", leaves: 3, as: "zone "}, {title: "FROM", leaves: 5, as: "from "},
+		{title: "TO", leaves: 4, as: "to "}, {title: "DECISION"}, {title: start}, {title: "END", leaves: 1, as: "ends "}, {title: "WHY"},
 	}
 	if pass := p.Pass1; pass != nil && o.shows(pass.Nodes) {
 		rows = append([]planRow{o.passRow(p)}, rows...)

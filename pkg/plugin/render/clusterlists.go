@@ -27,7 +27,7 @@ func ClusterPlans(plans fleet.Plans, o Options) string {
 		if r.Nodes > 0 {
 			nodes = fmt.Sprint(r.Nodes)
 		}
-		paint := map[fleet.Next]color{fleet.NextContinue: cyan, fleet.NextCreate: cyan, fleet.NextWait: yellow, fleet.NextBlocked: red, fleet.NextUnknown: red}[r.Next]
+		paint := map[fleet.Next]color{fleet.NextContinue: cyan, fleet.NextCreate: cyan, fleet.NextBlocked: red, fleet.NextUnknown: red}[r.Next]
 		for i, one := range []cell{
 			{r.Context, plain}, {orDash(r.Stage), plain}, {orDash(r.Version), plain}, {string(r.Next), paint}, {orDash(upgrade), plain}, {orDash(nodes), plain}, {orDash(r.Node), plain},
 			{o.short(r.Start), plain}, {o.short(r.End), plain}, {orDash(checksOf(r)), plain}, {orDash(o.why(r.Reason, r.Message, r.Until)), plain},

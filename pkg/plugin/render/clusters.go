@@ -221,7 +221,7 @@ func upgradeCell(r fleet.Row) cell {
 	case fleet.StateFailed:
 		paint = red
 	case fleet.StateWaiting:
-		paint = yellow
+		paint = plain
 	}
 	return cell{text, paint}
 }

@@ -85,7 +85,7 @@ func TestClustersOnATerminal(t *testing.T) {
 	}
 	o.Color = true
 	colored := render.Clusters(fourClusters(now), o)
-	for _, code := range []string{"\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"} {
+	for _, code := range []string{"\x1b[1m", "\x1b[31m", "\x1b[38;5;130m", "\x1b[36m", "\x1b[0m"} {
 		colored = strings.ReplaceAll(colored, code, "")
 	}
 	if colored != few {

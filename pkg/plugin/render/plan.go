@@ -59,7 +59,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Creates:", cell{creates(p.Create, o), cyan}))
 	}
 	if p.AutomaticHold.Holds() {
-		rows = append(rows, titled("Creates:", cell{"nothing automatic: " + o.why(p.AutomaticHold.Reason, p.AutomaticHold.Message, p.AutomaticHold.Until), yellow}))
+		rows = append(rows, titled("Creates:", cell{"nothing automatic: " + o.why(p.AutomaticHold.Reason, p.AutomaticHold.Message, p.AutomaticHold.Until), plain}))
 	}
 	rows = append(rows, gateRows(p.Gates, o)...)
 	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
@@ -110,7 +110,7 @@ func decisions(nodes []plan.NodePlan) string {
 	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
 }
 
-var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
+var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Done: green, plan.Blocked: red}
 
 // narrow reports whether columns have to be left out.
 func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }

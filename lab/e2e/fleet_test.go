@@ -82,11 +82,11 @@ func (f *chain) publish(t *testing.T, args ...string) {
 	time.Sleep(indexRead)
 }
 
-// awaitRow waits until the row of a cluster in `kubectl upgrade fleet status` says something.
+// awaitRow waits until the row of a cluster in `kubectl upgrade fleet status -o wide` says something.
 func (f *chain) awaitRow(t *testing.T, cluster, words string) {
 	t.Helper()
 	f.staging.eachSecond(t, 3*time.Minute, fmt.Sprintf("fleet status says of %s: %s", cluster, words), func() error {
-		rows, _ := f.all.Upgrade(f.staging.ctx, "fleet", "status", "--contexts", "staging,prod") // the exit code says what failed
+		rows, _ := f.all.Upgrade(f.staging.ctx, "fleet", "status", "--contexts", "staging,prod", "-o", "wide") // the exit code says what failed
 		for _, row := range strings.Split(rows, "\n") {
 			if strings.HasPrefix(row, cluster+" ") && regexp.MustCompile(words).MatchString(row) {
 				t.Log("\n" + rows)
@@ -190,7 +190,7 @@ func (f *chain) other(t *testing.T) {
 	})
 	f.staging.eventually(t, 3*time.Minute, "the upgrade has ended", f.staging.everyNodeDone)
 	f.checkSoaked(t, f.staging, f.prod, f.turned)
-	f.upgrade(t, "fleet", "report", "--contexts", "staging,prod")
+	f.upgrade(t, "fleet", "report", "--contexts", "staging,prod", "-o", "wide")
 }
 
 func (f *chain) promises(t *testing.T) {

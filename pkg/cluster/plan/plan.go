@@ -41,6 +41,9 @@ type Plan struct {
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 	// PredictedFrom is what the prediction was made from. Nil: there is none.
 	PredictedFrom *Basis `json:"predictedFrom,omitempty"`
+	// Pass1 is when kubeadm runs on control planes before the first node goes out of service. Nil: it does not, or that is not
+	// known. Only Predict sets it.
+	Pass1 *Pass `json:"-"`
 	// Findings are the results of the last preflight run for the upgrade, those that
 	// block first.
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`
@@ -84,6 +87,12 @@ type Plan struct {
 	PreflightKey   string `json:"-"`
 }
 
+// Pass is the time from the first of these nodes to the last.
+type Pass struct {
+	Nodes      []string
+	Start, End time.Time
+}
+
 // NodePlan is what one node may do, and why it may not do more.
 type NodePlan struct {
 	Name string `json:"name"`
@@ -112,6 +121,8 @@ type NodePlan struct {
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 
+	// Zone is the zone of the node. Empty: not known.
+	Zone string `json:"-"`
 	// Returned reports whether the agent of an abandoned node reports again, so that
 	// the field abandoned is to be removed.
 	Returned bool `json:"-"`
@@ -257,7 +268,7 @@ const maxMessage = 1024
 // nodePlan returns the plan for the node.
 func (s *survey) nodePlan(n *node, v verdict) NodePlan {
 	p := NodePlan{
-		Name: n.Name, Group: s.cluster.groups[n.group].name, From: n.Kubelet,
+		Name: n.Name, Group: s.cluster.groups[n.group].name, From: n.Kubelet, Zone: n.Labels[zoneLabel],
 		Decision: v.decision, Reason: v.hold.Reason, Message: clip(v.hold.Message), Until: v.hold.Until,
 		Release: v.release, Kubeadm: v.kubeadm, Slot: v.slot,
 		Returned: n.returned(), Managed: s.cluster.manages(n), Began: n.busy(), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: s.newSpec(n, v),

@@ -27,6 +27,7 @@ func Predict(s clusterstate.Snapshot, now time.Time) Plan {
 	}
 	p.PredictedStart, p.PredictedEnd = future.startAndEnd()
 	p.addBasis(decided)
+	p.Pass1 = future.pass1
 	return p
 }
 
@@ -77,6 +78,7 @@ type prediction struct {
 	spans   map[string]span // of pass 2, by node
 	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
 	staged  *time.Time      // when the images that are being staged will be there
+	pass1   *Pass
 	idle    int             // instants since a node last began
 }
 
@@ -149,6 +151,19 @@ func (p *prediction) addWork(w work) {
 		p.begins = w.start
 	}
 	p.working = append(p.working, w)
+	if !w.components || w.aborts {
+		return
+	}
+	if p.pass1 == nil {
+		p.pass1 = &Pass{Start: w.start, End: w.end}
+	}
+	if w.start.Before(p.pass1.Start) {
+		p.pass1.Start = w.start
+	}
+	if w.end.After(p.pass1.End) {
+		p.pass1.End = w.end
+	}
+	p.pass1.Nodes = append(p.pass1.Nodes, w.Name)
 }
 
 // nextInstant returns when something happens next: a node is done, images are staged, a

@@ -45,11 +45,17 @@ func TestPredictionMatchesRollout(t *testing.T) {
 		}
 		c.setWindow(true)
 		p := plan.Predict(c.Snapshot, c.now)
+		if servers := len(c.APIServers); servers > 0 && to == "v1.35.9" && (p.Pass1 == nil || len(p.Pass1.Nodes) != servers || !p.Pass1.Start.Equal(*p.PredictedStart)) {
+			t.Fatalf("%d control planes, and the first pass is %+v", servers, p.Pass1)
+		}
 		spans := c.finishUpgrade(t, "next")
 		slack := time.Duration(3+len(c.Nodes)+len(c.APIServers)) * c.tick
 		for _, n := range p.Nodes {
 			if n.PredictedStart == nil {
 				t.Fatalf("node %s has no prediction", n.Name)
+			}
+			if p.Pass1 != nil && n.PredictedStart.Before(p.Pass1.End) {
+				t.Fatalf("%s is predicted to begin at %s, before the first pass ends: %v", n.Name, n.PredictedStart, p.Pass1)
 			}
 			got := spans[n.Name]
 			if off := got[0].Sub(*n.PredictedStart).Abs(); off > slack {

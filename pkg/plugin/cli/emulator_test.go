@@ -177,7 +177,7 @@ func (e *emulator) do(parameters string, letter byte) {
 	case "?7h", "?7l":
 		e.wrap = letter == 'h'
 	default:
-		if _, err := strconv.Atoi(parameters); letter == 'm' && err == nil {
+		if _, err := strconv.Atoi(strings.TrimPrefix(parameters, "38;5;")); letter == 'm' && err == nil {
 			e.colors++
 			return
 		}

@@ -26,11 +26,12 @@ func newFleetStatus(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [CONTEXT...]",
 		Short: "Show a row for each cluster, and the one reason why it is not done",
-		Long: `Asks all clusters at once and shows a row for each: its stage, the version of its oldest
-kubelet, for how long it has lacked a patch, the active upgrade, how many nodes are done,
-the window that is open or the next one, the clusters that it follows with what they wait
-for, and of all reasons the one that needs a person first. With CONTEXT, these clusters
-in full, as ` + "`kubectl upgrade status`" + ` shows them.
+		Long: `Asks all clusters at once and shows a row for each: its stage, the versions of its
+kubelets, the version that is next, how many nodes are done, and its state. That is in
+capital letters where a person has something to solve, and says the reason that needs a
+person first. -o wide adds for how long a patch is lacking, the window that is open or the
+next one, and the reasons' codes. With CONTEXT, these clusters in full, as
+` + "`kubectl upgrade status`" + ` shows them.
 
 A cluster that does not answer within --cluster-timeout is a row, and not an error; it
 makes the exit code 5. With --watch it asks again and again, keeps the last answer of a

@@ -194,11 +194,14 @@ func (p *program) follow(ctx context.Context, reader *reader, first clusterstate
 	f.Clients, f.Now = reader.clients(), p.now
 	first.Records, _ = reader.records(ctx) // without them the forecast is less exact
 	f.Display = watch.NewLog(p.Out, p.now)
-	if _, _, terminal := p.terminal(); terminal {
+	_, _, terminal := p.terminal()
+	if terminal {
 		f.Display = watch.NewScreen(p.terminalOut, p.terminal, p.drawing)
 	}
 	err := f.Run(ctx, first)
 	switch {
+	case terminal && f.ShowedEnd() && errors.As(err, new(watch.Failure)):
+		return watch.NewFailure(fmt.Errorf("ClusterUpgrade %s has not succeeded", f.Followed().Name)) // the screen says why
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New(watch.GoesOn(f.Followed()))
 	case errors.Is(err, context.Canceled) && f.Followed() != nil:

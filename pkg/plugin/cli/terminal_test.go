@@ -139,7 +139,7 @@ it with .kubectl upgrade suspend v1.35.4.\.$`))
 	s.await("Rebooting")
 	c.finish()
 	left := s.exit(0)
-	for _, words := range []string{"clusterupgrade.kubectl-upgrade.dev/v1.35.4 created", "Succeeded: all 3 nodes are done", "3 of 3 nodes done, in "} {
+	for _, words := range []string{"clusterupgrade.kubectl-upgrade.dev/v1.35.4 created", "All 3 nodes are done, in ", "OUT OF SERVICE", "kubectl upgrade report v1.35.4 --output-file v1.35.4.html"} {
 		if !strings.Contains(left, words) {
 			t.Errorf("the screen at the end has no %q:\n%s", words, left)
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,6 +91,9 @@ func connect(rows []Row) {
 			if other := byServer[Context{Server: f.server}.normal()]; f.server != "" && other != nil && other != &rows[i] {
 				f.Context = other.Context
 				f.Reason, f.Why = other.held()
+				if other.State == StateFailed {
+					f.failedWith = cmp.Or(other.Next(), "an upgrade")
+				}
 				if r := &rows[i]; other.State == StateFailed && r.State != StateSilent && !r.Repeated {
 					r.choose(solvedThere(r.causes))
 				}
@@ -99,7 +103,7 @@ func connect(rows []Row) {
 }
 
 // Words returns the summary as a sentence, such as "97 of 100 clusters answered: 3 failed, 94 idle; 3
-// need a person".
+// lack a patch".
 func (s Summary) Words() string {
 	text := fmt.Sprintf("%d of %s answered", s.Answered, Count(s.Clusters))
 	var states []string
@@ -113,9 +117,6 @@ func (s Summary) Words() string {
 	}
 	if len(states) > 0 {
 		text += ": " + strings.Join(states, ", ")
-	}
-	if s.NeedPerson > 0 {
-		text += fmt.Sprintf("; %d need a person", s.NeedPerson)
 	}
 	if s.Behind > 0 {
 		text += fmt.Sprintf("; %d lack a patch", s.Behind)

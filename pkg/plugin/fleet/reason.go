@@ -77,7 +77,7 @@ func reasons(s view.Status, r *Row, excluded schedule.Verdict) (all []cause) {
 			add(rankInvalid, true, v1alpha1.ReasonScheduleInvalid, "schedule "+one.Name+": "+one.Message, nil)
 		}
 	}
-	if failed := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return !nodeFailed(n) }); len(failed) > 0 {
+	if failed := r.failed; len(failed) > 0 {
 		message := strings.TrimSuffix(fmt.Sprintf("node %s failed: %s", failed[0].Name, failed[0].Message), ": ")
 		if len(failed) > 1 {
 			message = fmt.Sprintf("%d nodes failed; %s", len(failed), message)
@@ -160,13 +160,16 @@ func (r *Row) choose(all []cause) {
 		return
 	}
 	first := firstOf(all)
-	r.NeedsPerson, r.Reason, r.Message, r.Until = first.needsPerson, first.reason, first.message, first.until
+	r.NeedsPerson, r.Reason, r.Message, r.Until, r.also = first.needsPerson, first.reason, first.message, first.until, ""
 	for _, one := range all {
 		if one.rank != rankAside || first.rank == rankAside {
 			continue
 		}
 		r.NeedsPerson = true
-		r.Message += fmt.Sprintf("; also %s: %s", one.reason, one.message)
+		r.also = strings.TrimPrefix(fmt.Sprintf("%s; also %s: %s", r.also, one.reason, one.message), "; ")
+	}
+	if r.also != "" {
+		r.Message += "; " + r.also
 	}
 }
 

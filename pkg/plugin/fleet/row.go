@@ -64,6 +64,8 @@ type Row struct {
 	uid    string
 	counts bool // it is not another context of a server that counts already
 	causes []cause
+	failed []view.Node // those that failed
+	also   string      // the end of Message: what needs a person besides, and holds nothing
 }
 
 // Counts reports whether the row counts as a cluster.
@@ -108,6 +110,8 @@ type Follow struct {
 	Why    string          `json:"why,omitempty"`
 	server string
 	hold   clusterstate.Hold // as Message and Until say
+	// failedWith is the version, or the upgrade, with which the other cluster failed.
+	failedWith string
 }
 
 // NewRow returns the row of a cluster at now.
@@ -151,6 +155,7 @@ func (r *Row) fill(s clusterstate.Snapshot, now time.Time) {
 		r.Upgrade = &Upgrade{Name: u.Name, Type: u.Type, To: u.To, Progress: u.Progress, Since: u.TriggerTime, Outcome: u.Outcome}
 	}
 	r.State = stateOf(status)
+	r.failed = slices.DeleteFunc(slices.Clone(status.Nodes), func(n view.Node) bool { return !nodeFailed(n) })
 	hold := r.fillWindow(s, status, now)
 	r.Follows = follows(s, status, r.Behind, now)
 	r.causes = reasons(status, r, hold)

@@ -236,7 +236,7 @@ func TestRow(t *testing.T) {
 			t.Errorf("%s\nhas no\n%s", text, want)
 		}
 	}
-	if got, want := status.Summary.Words(), "3 of 5 clusters answered: 1 waiting, 2 idle; 2 need a person; 1 lack a patch"; got != want {
+	if got, want := status.Summary.Words(), "3 of 5 clusters answered: 1 waiting, 2 idle; 1 lack a patch"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := Same(rows), "second, third are the same cluster as staging"; got != want {

@@ -9,8 +9,8 @@ import (
 
 // ClusterPlans draws a row for each cluster with what happens next there.
 func ClusterPlans(plans fleet.Plans, o Options) string {
-	columns := []clusterColumn{
-		{title: "CLUSTER"}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "RUNS"}, {title: "NEXT"}, {title: "UPGRADE"}, {title: "NODES", leaves: 3, as: "nodes "},
+	columns := []column{
+		{title: "CLUSTER", shortens: true}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "RUNS"}, {title: "NEXT"}, {title: "UPGRADE"}, {title: "NODES", leaves: 3, as: "nodes "},
 		{title: "FIRST", leaves: 4, as: "first "}, {title: "START " + o.zoneName(), leaves: 5, as: "starts "}, {title: "END", leaves: 6, as: "ends "},
 		{title: "CHECKS", leaves: 2}, {title: "WHY"},
 	}
@@ -27,7 +27,7 @@ func ClusterPlans(plans fleet.Plans, o Options) string {
 		if r.Nodes > 0 {
 			nodes = fmt.Sprint(r.Nodes)
 		}
-		paint := map[fleet.Next]color{fleet.NextContinue: cyan, fleet.NextCreate: cyan, fleet.NextWait: yellow, fleet.NextBlocked: red, fleet.NextUnknown: red}[r.Next]
+		paint := map[fleet.Next]color{fleet.NextContinue: cyan, fleet.NextCreate: cyan, fleet.NextBlocked: red, fleet.NextUnknown: red}[r.Next]
 		for i, one := range []cell{
 			{r.Context, plain}, {orDash(r.Stage), plain}, {orDash(r.Version), plain}, {string(r.Next), paint}, {orDash(upgrade), plain}, {orDash(nodes), plain}, {orDash(r.Node), plain},
 			{o.short(r.Start), plain}, {o.short(r.End), plain}, {orDash(checksOf(r)), plain}, {orDash(o.why(r.Reason, r.Message, r.Until)), plain},
@@ -41,7 +41,7 @@ func ClusterPlans(plans fleet.Plans, o Options) string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[next], strings.ToLower(string(next))))
 		}
 	}
-	return o.clusterTable(columns, o.howFull()) + "\n" + strings.Join(Paragraph(strings.Join(parts, ", ")+".", o), "\n") + "\n"
+	return o.draw(table{columns: withoutEmpty(columns)}) + "\n" + strings.Join(Paragraph(strings.Join(parts, ", ")+".", o), "\n") + "\n"
 }
 
 // checksOf counts the findings, such as "1 blocks, 2 warn".
@@ -62,17 +62,9 @@ func checksOf(r fleet.PlanRow) string {
 	return strings.Join(parts, ", ")
 }
 
-// howFull returns how rows are drawn: -o wide has everything.
-func (o Options) howFull() details {
-	if o.Wide {
-		return detailsWhole
-	}
-	return detailsBelow
-}
-
 // ClusterFreezes draws a row for each cluster with what a command about a freeze has reached.
 func ClusterFreezes(f fleet.Freezes, dryRun string, o Options) string {
-	columns := []clusterColumn{{title: "CLUSTER"}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "STATE"}, {title: "UNTIL", leaves: 2, as: "until "}, {title: "WHY"}}
+	columns := []column{{title: "CLUSTER", shortens: true}, {title: "STAGE", leaves: 1, as: "stage "}, {title: "STATE"}, {title: "UNTIL", leaves: 2, as: "until "}, {title: "WHY"}}
 	done := 0
 	for _, r := range f.Items {
 		if r.State.Done() && !r.Repeated {
@@ -97,5 +89,5 @@ func ClusterFreezes(f fleet.Freezes, dryRun string, o Options) string {
 		}
 	}
 	what := fmt.Sprintf("Freeze %s%s: %d of %s as asked.", f.Name, dryRun, done, fleet.Count(f.Asked()))
-	return o.clusterTable(columns, detailsWhole) + "\n" + strings.Join(Paragraph(what, o), "\n") + "\n"
+	return o.draw(table{columns: withoutEmpty(columns)}) + "\n" + strings.Join(Paragraph(what, o), "\n") + "\n"
 }

@@ -13,88 +13,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/fleet"
 )
 
-// clusterColumn is a column of a table of clusters.
-type clusterColumn struct {
-	title string
-	cells []cell
-	// leaves says in which order columns leave where there is no room: 1 first, 0 never. A column
-	// that leaves and says nothing in any row is not drawn at all.
-	leaves int
-	// as is what stands before a cell in the last column once its column has left.
-	as string
-}
-
-// details is what of a row has no room in a table of clusters.
-type details int
-
-const (
-	detailsBelow details = iota // they have a line of their own below the row, whose sentence is cut
-	detailsLeft                 // they are left out, and each row is one line
-	detailsWhole                // the sentence is not cut
-)
-
-// clusterTable draws columns, the first of which has the cluster and the last a sentence. Without a
-// terminal nothing is cut.
-func (o Options) clusterTable(columns []clusterColumn, d details) string {
-	columns = slices.DeleteFunc(slices.Clone(columns), func(c clusterColumn) bool {
-		return c.leaves > 0 && !slices.ContainsFunc(c.cells, func(one cell) bool { return one.text != "-" })
-	})
-	if o.Width > 0 {
-		columns[0].cells = o.shortened(columns[0].cells)
-	}
-	moved := make([][]string, len(columns[0].cells))
-	for o.Width > 0 {
-		leaving := -1
-		for i, c := range columns {
-			if c.leaves > 0 && (leaving < 0 || c.leaves < columns[leaving].leaves) {
-				leaving = i
-			}
-		}
-		if leaving < 0 || !o.tight(widthOf(columns)) {
-			break
-		}
-		for i, one := range columns[leaving].cells {
-			if one.text != "-" {
-				moved[i] = append(moved[i], columns[leaving].as+one.text)
-			}
-		}
-		columns = slices.Delete(columns, leaving, leaving+1)
-	}
-	last := len(columns) - 1
-	header, rows := make([]string, len(columns)), make([][]cell, len(columns[0].cells))
-	for i, c := range columns {
-		header[i] = c.title
-		for n, one := range c.cells {
-			rows[n] = append(rows[n], one)
-		}
-	}
-	if d == detailsWhole || o.Width == 0 {
-		for n := range rows {
-			slices.Reverse(moved[n])
-			rows[n][last].text = strings.Join(append([]string{rows[n][last].text}, moved[n]...), "; ")
-		}
-		return o.table(header, rows)
-	}
-	room := max(o.Width-widthOf(columns), 1)
-	for n := range rows {
-		rows[n][last].text = o.cut(rows[n][last].text, room)
-	}
-	lines := strings.SplitAfter(o.table(header, rows), "\n")
-	if d == detailsLeft {
-		return strings.Join(lines, "")
-	}
-	var b strings.Builder
-	b.WriteString(lines[0])
-	for n := range rows {
-		b.WriteString(lines[n+1])
-		slices.Reverse(moved[n])
-		if text := strings.Join(moved[n], ", "); text != "" {
-			o.hang(&b, "    ", 4, cell{text, faint})
-		}
-	}
-	return b.String()
-}
-
 // shortened returns the names of clusters, which may take a quarter of the width.
 func (o Options) shortened(names []cell) (short []cell) {
 	for _, one := range names {
@@ -102,21 +20,6 @@ func (o Options) shortened(names []cell) (short []cell) {
 		short = append(short, one)
 	}
 	return short
-}
-
-// widthOf returns how wide the columns but the last are.
-func widthOf(columns []clusterColumn) (width int) {
-	for _, c := range columns[:len(columns)-1] {
-		width += max(longest(c.cells), textWidth(c.title)) + len(gap)
-	}
-	return width
-}
-
-func longest(cells []cell) (width int) {
-	for _, one := range cells {
-		width = max(width, textWidth(one.text))
-	}
-	return width
 }
 
 // middle returns the name without its middle where it is too long: of names of clusters, beginnings
@@ -132,16 +35,9 @@ func middle(name string, room int) string {
 // Clusters draws a row for each cluster, and the summary below. Rows limits the lines, as a terminal that
 // is redrawn does; 0: no limit.
 func Clusters(s fleet.Status, o Options) string {
-	foot := strings.Join(Paragraph(s.Summary.Words()+".", o), "\n") + "\n"
-	if same := fleet.Same(s.Items); same != "" {
-		foot += strings.Join(Paragraph(same+".", o), "\n") + "\n"
-	}
+	foot := clustersFoot(s, o)
 	if o.Rows == 0 {
-		d := detailsBelow
-		if o.Wide {
-			d = detailsWhole
-		}
-		return o.clusterTable(clusterColumns(s.Items, o), d) + "\n" + foot
+		return o.draw(table{columns: clusterColumns(s.Items, o)}) + "\n" + foot
 	}
 	room := max(o.Rows-strings.Count(foot, "\n")-2, 1) // the header, and an empty line
 	rows := s.Items
@@ -151,7 +47,42 @@ func Clusters(s fleet.Status, o Options) string {
 	} else {
 		foot = "\n" + foot
 	}
-	return o.clusterTable(clusterColumns(rows, o), detailsLeft) + foot
+	return o.draw(table{columns: clusterColumns(rows, o), oneLine: true}) + foot
+}
+
+// manyClusters is how many rows are counted for people.
+const manyClusters = 10
+
+// clustersFoot returns the lines below the table. The last says what to do, but on a screen that is redrawn, where nothing
+// can be typed.
+func clustersFoot(s fleet.Status, o Options) string {
+	var lines []string
+	sum := s.Summary
+	sentence, command := s.Attention()
+	switch counts := sum.Words(); {
+	case o.Rows > 0:
+		lines = Paragraph(strings.TrimSuffix(counts+"; "+sentence, "; ")+".", o)
+	case sum.Answered < sum.Clusters, sum.Clusters > manyClusters, o.Wide:
+		lines = Paragraph(counts+".", o)
+	}
+	if same := fleet.Same(s.Items); same != "" {
+		lines = append(lines, Paragraph(same+".", o)...)
+	}
+	if sentence == "" && sum.Answered == sum.Clusters && o.Rows == 0 {
+		lines = append(lines, fmt.Sprintf("None of %s needs a person.", fleet.Count(sum.Clusters)))
+	}
+	if sentence != "" && o.Rows == 0 {
+		lines = append(lines, o.next(sentence, command)...)
+	}
+	return strings.Join(append(lines, ""), "\n")
+}
+
+// next returns the lines of a sentence with the command to type next, which is in one line.
+func (o Options) next(sentence, command string) []string {
+	if o.Width > 0 && textWidth(sentence)+2+textWidth(command) > o.Width {
+		return append(Paragraph(sentence+":", o), o.paint(command, plain))
+	}
+	return []string{o.paint(sentence+": "+command, plain)}
 }
 
 // important returns so many rows, those that people have to see first, in their order.
@@ -187,31 +118,71 @@ func important(rows []fleet.Row, room int) (chosen []fleet.Row) {
 }
 
 // clusterColumns returns the columns of `kubectl upgrade fleet status`.
-func clusterColumns(rows []fleet.Row, o Options) []clusterColumn {
-	columns := []clusterColumn{
-		{title: "CLUSTER"}, {title: "STAGE", leaves: 3, as: "stage "}, {title: "VERSION"}, {title: "BEHIND", leaves: 4, as: "behind for "}, {title: "UPGRADE", leaves: 6},
-		{title: "DONE", leaves: 5, as: "done "}, {title: "WINDOW " + o.zoneName(), leaves: 2, as: "window "}, {title: "FOLLOWS", leaves: 1, as: "follows "}, {title: "WHY"},
-	}
+func clusterColumns(rows []fleet.Row, o Options) []column {
 	if o.Wide {
-		columns = slices.Insert(columns, 8, clusterColumn{title: "NODES"}, clusterColumn{title: "SERVER"})
+		return wideClusterColumns(rows, o)
 	}
+	columns := []column{
+		{title: "CLUSTER", shortens: true}, {title: "STAGE", leaves: 2, as: "stage "}, {title: "RUNS", leaves: 4, as: "runs "}, {title: "NEXT", leaves: 3, as: "next "}, {title: "DONE", leaves: 1, as: "done "},
+		{title: "STATE"}, {},
+	}
+	staged := false
 	for _, r := range rows {
-		cells := []cell{
-			{r.Context, plain}, {orDash(r.Stage), plain}, {versionsOf(r, o.Wide), plain}, {o.behindFor(r.Behind), yellow}, upgradeCell(r),
-			{progressOf(r.Upgrade), plain}, {o.windowOf(r.Window), plain}, {o.followsOf(r.Follows), plain},
-		}
-		if o.Wide {
-			nodes := 0
-			for _, one := range r.Versions {
-				nodes += one.Nodes
-			}
-			cells = append(cells, cell{orDash(strings.TrimPrefix(fmt.Sprint(nodes), "0")), plain}, cell{orDash(r.Server), plain})
-		}
-		for i, one := range append(cells, o.clusterWhy(r)) {
+		staged = staged || r.Stage != "" && r.Stage != r.Context
+		state, sentence := o.clusterState(r)
+		for i, one := range []cell{
+			{r.Context, plain}, {orDash(r.Stage), plain}, {versionsOf(r, false), plain}, {orDash(r.Next()), plain}, {progressOf(r.Upgrade), plain}, state, sentence,
+		} {
 			columns[i].cells = append(columns[i].cells, one)
 		}
 	}
+	if !staged {
+		columns = slices.Delete(columns, 1, 2)
+	}
 	return columns
+}
+
+// clusterState returns the state of a cluster, and a sentence about it. Of one that went silent it also says
+// how old the rest is.
+func (o Options) clusterState(r fleet.Row) (state, sentence cell) {
+	word, text := r.Words(func(t time.Time) string { return o.short(&t) })
+	paint := plain
+	switch {
+	case r.State == fleet.StateSilent, r.State == fleet.StateFailed:
+		paint = red
+	case r.NeedsPerson:
+		paint = yellow
+	case r.State == fleet.StateActive:
+		paint = cyan
+	}
+	text = o.said(text)
+	if r.State == fleet.StateSilent && r.AsOf != nil {
+		text += "; this is " + o.age(r.AsOf) + " old"
+	}
+	return cell{word, paint}, cell{text, paint}
+}
+
+// wideClusterColumns returns all that is known of each cluster.
+func wideClusterColumns(rows []fleet.Row, o Options) []column {
+	columns := []column{
+		{title: "CLUSTER", shortens: true}, {title: "STAGE", leaves: 3, as: "stage "}, {title: "VERSION"}, {title: "BEHIND", leaves: 4, as: "behind for "}, {title: "UPGRADE", leaves: 6},
+		{title: "DONE", leaves: 5, as: "done "}, {title: "WINDOW " + o.zoneName(), leaves: 2, as: "window "}, {title: "FOLLOWS", leaves: 1, as: "follows "},
+		{title: "NODES"}, {title: "SERVER"}, {title: "WHY"},
+	}
+	for _, r := range rows {
+		nodes := 0
+		for _, one := range r.Versions {
+			nodes += one.Nodes
+		}
+		for i, one := range []cell{
+			{r.Context, plain}, {orDash(r.Stage), plain}, {versionsOf(r, true), plain}, {o.behindFor(r.Behind), plain}, upgradeCell(r),
+			{progressOf(r.Upgrade), plain}, {o.windowOf(r.Window), plain}, {o.followsOf(r.Follows), plain},
+			{orDash(strings.TrimPrefix(fmt.Sprint(nodes), "0")), plain}, {orDash(r.Server), plain}, o.clusterWhy(r),
+		} {
+			columns[i].cells = append(columns[i].cells, one)
+		}
+	}
+	return withoutEmpty(columns)
 }
 
 // versionsOf returns the versions of a cluster's kubelets.
@@ -250,7 +221,7 @@ func upgradeCell(r fleet.Row) cell {
 	case fleet.StateFailed:
 		paint = red
 	case fleet.StateWaiting:
-		paint = yellow
+		paint = plain
 	}
 	return cell{text, paint}
 }

@@ -26,6 +26,7 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 	left := map[string]int{}
 	advised := map[string]bool{}
 	var rows [][]cell
+	var commands []string
 	for _, f := range findings {
 		key := f.ID + string(level(f))
 		if shown[key] == maxSameCheck[level(f)] && !o.Wide {
@@ -33,9 +34,12 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 			continue
 		}
 		shown[key]++
+		commands = append(commands, "")
 		row := []cell{{string(level(f)), levelColors[level(f)]}, {f.ID, plain}, {o.said(f.Message), plain}}
 		if f.Advice != "" && !advised[f.ID+f.Advice] {
-			row[2].text += " " + f.Advice
+			advice, command := o.command(f.Advice)
+			row[2].text = strings.TrimSuffix(row[2].text+" "+advice, " ")
+			commands[len(commands)-1] = command
 			advised[f.ID+f.Advice] = true
 		}
 		if o.Wide {
@@ -47,7 +51,7 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 	if o.Wide {
 		header = slices.Insert(header, 2, "ABOUT")
 	}
-	text := o.table(header, rows)
+	text := o.draw(table{columns: columnsOf(header, rows), commands: commands})
 	if len(left) == 0 {
 		return text
 	}
@@ -62,6 +66,23 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 	}
 	o.hang(&b, "", 0, cell{"not shown: " + strings.Join(more, ", ") + "; `-o wide` shows all", plain})
 	return b.String()
+}
+
+// command splits an advice for a terminal into its text and the command at its end, which can be copied from a line of its own.
+// Without a terminal there is none: a finding is one line.
+func (o Options) command(advice string) (text, command string) {
+	if o.Width == 0 || strings.HasSuffix(advice, ".") {
+		return advice, "" // words follow the command
+	}
+	for _, begins := range []string{"kubectl ", "echo '"} {
+		if strings.HasPrefix(advice, begins) {
+			return "", advice
+		}
+		if text, rest, is := strings.Cut(advice, ": "+begins); is {
+			return text + ":", begins + rest
+		}
+	}
+	return advice, ""
 }
 
 // level returns Block, Warn, or Ignored for a finding that would block.
@@ -115,15 +136,19 @@ var doctorColors = map[doctor.Level]color{doctor.OK: green, doctor.Unknown: fain
 // Diagnosis draws a line for each check, with its fix.
 func Diagnosis(d doctor.Diagnosis, o Options) string {
 	var rows [][]cell
+	var commands []string
 	counts := map[doctor.Level]int{}
 	fixed := map[string]bool{}
 	for _, line := range d.Checks {
 		counts[line.Level]++
-		text := o.said(line.Message)
+		text, command := o.said(line.Message), ""
 		if line.Fix != "" && !fixed[line.Check+line.Fix] {
-			text += ". " + line.Fix
+			var fix string
+			fix, command = o.command(line.Fix)
+			text = strings.TrimSuffix(text+". "+fix, " ")
 			fixed[line.Check+line.Fix] = true
 		}
+		commands = append(commands, command)
 		rows = append(rows, []cell{{string(line.Level), doctorColors[line.Level]}, {line.Check, plain}, {text, plain}})
 	}
 	var parts []string
@@ -132,5 +157,6 @@ func Diagnosis(d doctor.Diagnosis, o Options) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, level))
 		}
 	}
-	return o.table([]string{"LEVEL", "CHECK", "WHAT"}, rows) + "\n" + o.paint(strings.Join(parts, ", "), doctorColors[d.Verdict]) + "\n"
+	header := []string{"LEVEL", "CHECK", "WHAT"}
+	return o.draw(table{columns: columnsOf(header, rows), commands: commands}) + "\n" + o.paint(strings.Join(parts, ", "), doctorColors[d.Verdict]) + "\n"
 }

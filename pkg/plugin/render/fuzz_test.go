@@ -16,7 +16,7 @@ func FuzzSanitize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, colors bool) {
 		got := render.Sanitize(text, colors)
 		if colors {
-			for _, own := range []string{"0", "1", "2", "31", "32", "33", "36"} {
+			for _, own := range []string{"0", "1", "2", "31", "32", "38;5;130", "36"} {
 				got = strings.ReplaceAll(got, "\x1b["+own+"m", "")
 			}
 		}

@@ -24,9 +24,12 @@ func gateRows(gates []plan.GateAnswer, o Options) [][2]cell {
 // gateLine returns a gate with its last answer, such as "alerts: Closed for 3m, asked 8s ago; the
 // query returns 1 result".
 func gateLine(g plan.GateAnswer, o Options) cell {
-	text, paint := g.Name+": "+cmp.Or(string(g.State), "not asked yet"), yellow
-	if g.State == v1alpha1.GateOpen {
+	text, paint := g.Name+": "+cmp.Or(string(g.State), "not asked yet"), plain
+	switch g.State {
+	case v1alpha1.GateOpen:
 		paint = green
+	case v1alpha1.GateUnknown:
+		paint = yellow
 	}
 	if g.Since != nil && g.Asked != nil {
 		text += " for " + o.age(g.Since) + ", asked " + o.age(g.Asked) + " ago"

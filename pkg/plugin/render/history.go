@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -17,20 +18,54 @@ func HistoryTable(items []view.Ended, o Options) string {
 	if len(items) == 0 {
 		return "No upgrade has ended yet.\n"
 	}
+	if o.Wide {
+		return wideHistory(items, o)
+	}
+	columns := []column{{title: "BEGAN"}, {title: "UPGRADE"}, {title: "FROM → TO", leaves: 2}, {title: "TOOK", leaves: 1, as: "took "}, {title: "OUTCOME"}}
+	at, zone := o.minute, o.sameZone(items)
+	if zone != "" {
+		columns[0].title += " " + zone
+		at = func(t *time.Time) string { return orDash(strings.TrimSuffix(o.minute(t), " "+zone)) }
+	}
+	for _, e := range items {
+		way := orDash(strings.TrimPrefix(e.From+" → "+e.To, " → "))
+		if e.To == "" {
+			way = orDash(e.From)
+		}
+		outcome := string(e.Outcome)
+		if e.Nodes.Total > 0 && (e.Outcome != v1alpha1.OutcomeSucceeded || e.Nodes.Done < e.Nodes.Total) {
+			outcome += " " + endedDone(e)
+		}
+		for i, one := range []cell{{at(e.TriggerTime), plain}, {e.Name, plain}, {way, plain}, {endedTook(e), plain}, {outcome, endColor(e.Outcome)}} {
+			columns[i].cells = append(columns[i].cells, one)
+		}
+	}
+	return o.draw(table{columns: columns})
+}
+
+// sameZone returns the abbreviation of the zone in which all of them began. Empty: the clock was set forward or back between.
+func (o Options) sameZone(items []view.Ended) (zone string) {
+	for _, e := range items {
+		if e.TriggerTime == nil {
+			continue
+		}
+		one := e.TriggerTime.In(o.Zone).Format("MST")
+		if zone != "" && one != zone {
+			return ""
+		}
+		zone = one
+	}
+	return zone
+}
+
+// wideHistory has all that is known of each upgrade.
+func wideHistory(items []view.Ended, o Options) string {
 	rows := make([][]cell, 0, len(items))
 	for _, e := range items {
-		row := []cell{{e.Name, plain}, {orDash(string(e.Type)), plain}, {orDash(e.From), plain}, {orDash(e.To), plain},
-			{o.minute(e.TriggerTime), plain}, {endedTook(e), plain}, {endedDone(e), plain}, {string(e.Outcome), endColor(e.Outcome)}}
-		if o.narrow() {
-			row = []cell{row[0], row[5], row[6], row[7]}
-		}
-		rows = append(rows, row)
+		rows = append(rows, []cell{{e.Name, plain}, {orDash(string(e.Type)), plain}, {orDash(e.From), plain}, {orDash(e.To), plain},
+			{o.minute(e.TriggerTime), plain}, {endedTook(e), plain}, {endedDone(e), plain}, {string(e.Outcome), endColor(e.Outcome)}})
 	}
-	header := []string{"UPGRADE", "TYPE", "FROM", "TO", "BEGAN", "TOOK", "NODES", "OUTCOME"}
-	if o.narrow() {
-		header = []string{"UPGRADE", "TOOK", "NODES", "OUTCOME"}
-	}
-	return o.table(header, rows)
+	return o.table([]string{"UPGRADE", "TYPE", "FROM", "TO", "BEGAN", "TOOK", "NODES", "OUTCOME"}, rows)
 }
 
 // HistoryPage draws one upgrade node by node.
@@ -64,7 +99,10 @@ func HistoryPage(e view.Ended, o Options) string {
 	}
 	var b strings.Builder
 	b.WriteString(o.titles(lines))
-	rows := make([][]cell, 0, len(e.Record))
+	columns := []column{
+		{title: "NODE"}, {title: "FROM", leaves: 3, as: "from "}, {title: "TO", leaves: 2, as: "to "}, {title: "BEGAN", leaves: 1, as: "began "},
+		{title: "TOOK", leaves: 4, as: "took "}, {title: "ATTEMPTS"}, {title: "RESULT"},
+	}
 	for _, r := range e.Record {
 		began, took := "-", "-"
 		if r.StartTime != nil {
@@ -73,17 +111,11 @@ func HistoryPage(e view.Ended, o Options) string {
 				took = duration.HumanDuration(r.EndTime.Sub(r.StartTime.Time))
 			}
 		}
-		row := []cell{{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain}}
-		if o.narrow() {
-			row = []cell{row[0], row[4], row[5], row[6]}
+		for i, one := range []cell{{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain}} {
+			columns[i].cells = append(columns[i].cells, one)
 		}
-		rows = append(rows, row)
 	}
-	header := []string{"NODE", "FROM", "TO", "BEGAN", "TOOK", "ATTEMPTS", "RESULT"}
-	if o.narrow() {
-		header = []string{"NODE", "TOOK", "ATTEMPTS", "RESULT"}
-	}
-	b.WriteString("\n" + o.table(header, rows))
+	b.WriteString("\n" + o.draw(table{columns: columns}))
 	if int(e.Nodes.Total) > len(e.Record) {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("The record holds %d of %d nodes.", len(e.Record), e.Nodes.Total), plain})
 	}

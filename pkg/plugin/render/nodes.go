@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +12,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
-// nodeTable has a row for each node. Where there is little room, the columns
-// that other commands show as well are left out.
+// nodeTable has a row for each node.
 func nodeTable(nodes []view.Node, upgrade *view.Upgrade, o Options) string {
-	columns := []column{
+	shown := []struct {
+		title string
+		of    func(view.Node) cell
+	}{
 		{"NODE", func(n view.Node) cell { return cell{n.Name, plain} }},
 		{"CONDITION", func(n view.Node) cell { return cell{orDash(n.Condition), plain} }},
 		{"KUBELET", func(n view.Node) cell { return cell{orDash(n.Kubelet), plain} }},
@@ -34,32 +35,23 @@ func nodeTable(nodes []view.Node, upgrade *view.Upgrade, o Options) string {
 			return cell{nodeWhy(n, o), whyColor(n)}
 		}},
 	}
-	columns = slices.DeleteFunc(columns, func(c column) bool {
-		switch c.title {
+	var columns []column
+	for _, one := range shown {
+		c := column{title: one.title}
+		switch one.title {
 		case "TARGET", "RELEASE", "SLOT", "AGENT":
-			return !o.Wide
+			if !o.Wide {
+				continue
+			}
 		case "CONDITION":
-			return o.Width > 0 && o.Width < 80 && !o.Wide
+			c.leaves, c.usual = 1, "Ready"
 		}
-		return false
-	})
-	header := make([]string, len(columns))
-	for i, c := range columns {
-		header[i] = c.title
-	}
-	rows := make([][]cell, len(nodes))
-	for i, node := range nodes {
-		for _, c := range columns {
-			rows[i] = append(rows[i], c.of(node))
+		for _, n := range nodes {
+			c.cells = append(c.cells, one.of(n))
 		}
+		columns = append(columns, c)
 	}
-	return o.table(header, rows)
-}
-
-// column is a column of the nodes' table.
-type column struct {
-	title string
-	of    func(view.Node) cell
+	return o.draw(table{columns: columns, once: true})
 }
 
 func whyColor(n view.Node) color {

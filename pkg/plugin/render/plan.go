@@ -2,8 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +17,8 @@ import (
 // o.Now is the instant that was planned for.
 func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 	var b strings.Builder
-	rows := planRows(p, o)
-	b.WriteString(o.titles(append(planHead(p, upgrade, o), o.shownRows(len(rows), len(p.Nodes))...)))
+	rows, nodes := planRows(p, upgrade, o)
+	b.WriteString(o.titles(append(planHead(p, upgrade, o), o.shownRows(nodes, len(p.Nodes))...)))
 	if len(p.Findings) > 0 {
 		b.WriteString("\n" + Findings(p.Findings, o))
 	}
@@ -29,29 +27,16 @@ func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 		shown = rows[:o.Rows]
 	}
 	if len(shown) > 0 {
-		b.WriteString("\n" + planTable(shown, upgrade, o))
+		b.WriteString("\n" + planTable(p, shown, o))
 	}
 	if len(shown) < len(rows) {
-		rest := p.Nodes[len(shown):] // where there is no room, every node is shown
+		var rest []plan.NodePlan // where there is no room, every node is shown
+		for _, r := range rows[len(shown):] {
+			rest = append(rest, p.Nodes[r.first-1:r.first-1+len(r.names)]...)
+		}
 		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
 	}
 	return b.String()
-}
-
-// planRow is a node with its number in the order.
-type planRow struct {
-	plan.NodePlan
-	number int
-}
-
-// planRows returns the nodes that are shown.
-func planRows(p plan.Plan, o Options) (rows []planRow) {
-	for i, n := range p.Nodes {
-		if o.Shows == nil || o.Shows(n.Name) {
-			rows = append(rows, planRow{n, i + 1})
-		}
-	}
-	return rows
 }
 
 // planHead returns the lines above the table.
@@ -74,7 +59,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Creates:", cell{creates(p.Create, o), cyan}))
 	}
 	if p.AutomaticHold.Holds() {
-		rows = append(rows, titled("Creates:", cell{"nothing automatic: " + o.why(p.AutomaticHold.Reason, p.AutomaticHold.Message, p.AutomaticHold.Until), yellow}))
+		rows = append(rows, titled("Creates:", cell{"nothing automatic: " + o.why(p.AutomaticHold.Reason, p.AutomaticHold.Message, p.AutomaticHold.Until), plain}))
 	}
 	rows = append(rows, gateRows(p.Gates, o)...)
 	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
@@ -125,71 +110,7 @@ func decisions(nodes []plan.NodePlan) string {
 	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
 }
 
-var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
-
-// planTable has a row for each node, in the order in which they go. On a narrow terminal
-// it leaves out the least important columns, one after the other.
-func planTable(nodes []planRow, upgrade *view.Upgrade, o Options) string {
-	at, start := o.minute, "START"
-	if o.Width > 0 && !o.Wide {
-		at, start = o.short, "START "+o.zoneName()
-	}
-	columns := []planColumn{
-		{"#", func(n planRow) cell { return cell{strconv.Itoa(n.number), plain} }},
-		{"NODE", func(n planRow) cell { return cell{n.Name, plain} }},
-		{"GROUP", func(n planRow) cell { return cell{orDash(n.Group), plain} }},
-		{"FROM", func(n planRow) cell { return cell{orDash(n.From), plain} }},
-		{"TO", func(n planRow) cell { return cell{orDash(n.To), plain} }},
-		{"DECISION", func(n planRow) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
-		{start, func(n planRow) cell { return cell{at(n.PredictedStart), plain} }},
-		{"END", func(n planRow) cell { return cell{at(n.PredictedEnd), plain} }},
-		{"WHY", func(n planRow) cell {
-			if upgradeSays(upgrade, n.Reason, n.Message) {
-				return cell{string(n.Reason), plain}
-			}
-			return cell{o.why(n.Reason, n.Message, n.Until), plain}
-		}},
-	}
-	leave := func(title string) {
-		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })
-	}
-	if !slices.ContainsFunc(nodes, func(n planRow) bool { return n.PredictedStart != nil }) {
-		leave(start)
-		leave("END")
-	}
-	for _, title := range []string{"TO", "FROM", "GROUP", "END"} {
-		if _, left := measure(planCells(columns, nodes)); o.Wide || !o.tight(left) {
-			break
-		}
-		leave(title)
-	}
-	cells := planCells(columns, nodes)
-	header := make([]string, len(columns))
-	for i, c := range columns {
-		header[i] = c.title
-	}
-	return o.table(header, cells[1:])
-}
-
-// planColumn is a column of a plan.
-type planColumn struct {
-	title string
-	of    func(planRow) cell
-}
-
-// planCells returns the header and the rows.
-func planCells(columns []planColumn, nodes []planRow) [][]cell {
-	rows := make([][]cell, len(nodes)+1)
-	for _, c := range columns {
-		rows[0] = append(rows[0], cell{c.title, bold})
-	}
-	for i, n := range nodes {
-		for _, c := range columns {
-			rows[i+1] = append(rows[i+1], c.of(n))
-		}
-	}
-	return rows
-}
+var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Done: green, plan.Blocked: red}
 
 // narrow reports whether columns have to be left out.
 func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }

@@ -119,7 +119,7 @@ func TestColorAddsNothing(t *testing.T) {
 	without := render.Screen(busy(), o)
 	o.Color = true
 	with := render.Screen(busy(), o)
-	for _, code := range []string{"0", "1", "2", "31", "32", "33", "36"} {
+	for _, code := range []string{"0", "1", "2", "31", "32", "38;5;130", "36"} {
 		with = strings.ReplaceAll(with, "\x1b["+code+"m", "")
 	}
 	if diff := cmp.Diff(without, with); diff != "" {

@@ -44,7 +44,7 @@ func blockedRows(list []v1alpha1.BlockedVersion) (rows [][2]cell) {
 		if i == 0 {
 			title = "Blocked:"
 		}
-		rows = append(rows, titled(title, cell{one.Version + ": " + one.Comment, yellow}))
+		rows = append(rows, titled(title, cell{one.Version + ": " + one.Comment, plain}))
 	}
 	return rows
 }

@@ -49,12 +49,14 @@ func (o Options) shownRows(shown, all int) [][2]cell {
 type color string
 
 const (
-	plain  color = ""
-	bold   color = "1"
-	faint  color = "2"
-	red    color = "31"
-	green  color = "32"
-	yellow color = "33"
+	plain color = ""
+	bold  color = "1"
+	faint color = "2"
+	red   color = "31"
+	green color = "32"
+	// yellow is where a person should look, and not where something waits by itself. The yellow of most terminals cannot
+	// be read on white: this is one of xterm's 256 colors, which has a contrast of more than 4 to 1 with black and with white.
+	yellow color = "38;5;130"
 	cyan   color = "36"
 )
 
@@ -74,7 +76,7 @@ func (o Options) paint(text string, c color) string {
 }
 
 var stateColors = map[view.State]color{
-	view.StateDone: green, view.StateActive: cyan, view.StateWaiting: yellow, view.StateFailed: red, view.StateUnsupported: faint, view.StateUnknown: faint,
+	view.StateDone: green, view.StateActive: cyan, view.StateFailed: red, view.StateUnsupported: faint, view.StateUnknown: faint,
 }
 
 // colorLength returns how many bytes of a color of ours the text begins with; 0: it

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -269,27 +270,15 @@ func (b *builder) span(s Step) span {
 }
 
 // outOfService returns how long the node was cordoned by its agent.
-func (b *builder) outOfService(steps []Step) (total time.Duration) {
-	var since time.Time
-	for _, step := range steps {
-		at := b.span(step)
-		switch step.Step {
-		case v1alpha1.StepCordoning:
-			since = at.start
-		case v1alpha1.StepUncordoning, v1alpha1.StepAborting, v1alpha1.StepRolledBack:
-			if step.Step == v1alpha1.StepRolledBack && step.End == nil {
-				break // it does not serve again yet
-			}
-			if !since.IsZero() {
-				total += at.end.Sub(since)
-			}
-			since = time.Time{}
+func (b *builder) outOfService(steps []Step) time.Duration {
+	times := make([]v1alpha1.StepTime, len(steps))
+	for i, step := range steps {
+		times[i] = v1alpha1.StepTime{Step: step.Step, StartTime: metav1.NewMicroTime(step.Start)}
+		if step.End != nil {
+			times[i].EndTime = &metav1.MicroTime{Time: b.span(step).end}
 		}
 	}
-	if !since.IsZero() {
-		total += b.end().Sub(since)
-	}
-	return total
+	return v1alpha1.OutOfService(times, b.end())
 }
 
 // busy returns the times in which the node held its slot.

@@ -215,6 +215,12 @@ type Progress struct {
 	// predicted. Nil: that is not known.
 	PredictedEnd  *time.Time
 	PredictedFrom *plan.Basis
+	// Expected is how long all of it was expected to take when it began, and Unmeasured reports whether no upgrade before it
+	// was measured. Zero: that is not known.
+	Expected   time.Duration
+	Unmeasured bool
+	// Newer is the newest patch of its version's minor that is offered, and may be asked for. Empty: there is none.
+	Newer string
 }
 
 // NodeProgress is a node in it.

@@ -18,6 +18,8 @@ type Frame struct {
 	// Progress of the upgrade that is followed. Nil: Picture is shown instead.
 	Progress *view.Progress
 	Picture  string
+	// Ended reports whether the upgrade has ended, or does not go on by itself.
+	Ended bool
 	// Unreachable reports whether the API server does not answer, so that all of this
 	// may be old.
 	Unreachable bool
@@ -65,6 +67,9 @@ func (s *screen) Show(f Frame) error {
 	s.picture = f.Picture
 	if f.Progress != nil {
 		s.picture = render.Follow(*f.Progress, room, options)
+	}
+	if f.Progress != nil && f.Ended {
+		s.picture = render.Ended(*f.Progress, options)
 	}
 	lines := strings.Split(strings.TrimRight(s.picture, "\n"), "\n")
 	if len(lines) > room {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -41,6 +42,39 @@ func TestScreenDrawsOnlyWhatChanged(t *testing.T) {
 	s.Close()
 	if out.String() != leaveScreen+"two\n" {
 		t.Errorf("it leaves %q behind", out.String())
+	}
+}
+
+// TestScreenEndsWithWhatCame checks that the last picture of an upgrade is not that of one which goes on.
+func TestScreenEndsWithWhatCame(t *testing.T) {
+	var out bytes.Buffer
+	s := newTestScreen(&out, 20)
+	p := view.Progress{Upgrade: view.Upgrade{Name: "u", Outcome: v1alpha1.OutcomeSucceeded, Message: "all 2 nodes run v1.34.4"}}
+	s.Show(Frame{Progress: &p, Ended: true})
+	out.Reset()
+	s.Close()
+	if got := out.String(); !strings.Contains(got, "All 2 nodes run v1.34.4.\n") || !strings.Contains(got, "\nkubectl upgrade report u ") || strings.Contains(got, "Progress:") {
+		t.Errorf("it leaves %q behind", got)
+	}
+}
+
+// TestMemoryKeepsTimes checks that the last frame has the times that earlier ones had, and how long all was expected to take
+// when it began.
+func TestMemoryKeepsTimes(t *testing.T) {
+	begin := time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)
+	end, late := begin.Add(30*time.Minute), begin.Add(50*time.Minute)
+	var m memory
+	frame := func(at time.Duration, predicted *time.Time, outcome v1alpha1.Outcome, steps ...v1alpha1.StepTime) view.Progress {
+		p := view.Progress{PredictedEnd: predicted, Upgrade: view.Upgrade{TriggerTime: &begin, Outcome: outcome}, Nodes: []view.NodeProgress{{Node: view.Node{Name: "w1", Steps: steps}}}}
+		m.keep(&p, clusterstate.Snapshot{}, begin.Add(at))
+		return p
+	}
+	frame(time.Second, &end, "", v1alpha1.StepTime{Step: v1alpha1.StepLocking})
+	if p := frame(10*time.Minute, &late, ""); len(p.Nodes[0].Steps) > 0 {
+		t.Errorf("a node that begins again shows old steps: %+v", p)
+	}
+	if p := frame(31*time.Minute, nil, v1alpha1.OutcomeSucceeded); len(p.Nodes[0].Steps) != 1 || p.Expected != 30*time.Minute || !p.Unmeasured {
+		t.Errorf("the last frame: %+v", p)
 	}
 }
 

@@ -32,7 +32,43 @@ type Watcher struct {
 
 	forecast view.Forecaster
 	followed *view.Upgrade
+	seen     memory
+	ended    bool
 }
+
+// memory is what was known of the upgrade that is followed, and is not any more.
+type memory struct {
+	steps      map[string][]v1alpha1.StepTime
+	expected   time.Duration // that all takes, when it began
+	unmeasured bool
+}
+
+// young is the age of an upgrade until which a forecast is that of its beginning.
+const young = time.Minute
+
+// keep remembers what is known now, and adds what was known before: agents forget an upgrade soon after its end, and a
+// person may not be allowed to read its record.
+func (m *memory) keep(p *view.Progress, s clusterstate.Snapshot, now time.Time) {
+	if m.steps == nil {
+		m.steps = map[string][]v1alpha1.StepTime{}
+		m.unmeasured = !slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Spec.Outcome == v1alpha1.OutcomeSucceeded })
+	}
+	if begin := p.Upgrade.TriggerTime; m.expected == 0 && begin != nil && p.PredictedEnd != nil && now.Sub(*begin) < young {
+		m.expected = p.PredictedEnd.Sub(*begin)
+	}
+	p.Expected, p.Unmeasured = m.expected, m.unmeasured
+	for i := range p.Nodes {
+		switch n := &p.Nodes[i]; {
+		case len(n.Steps) > 0:
+			m.steps[n.Name] = n.Steps
+		case p.Upgrade.Outcome != "":
+			n.Steps = m.steps[n.Name]
+		}
+	}
+}
+
+// ShowedEnd reports whether the display has shown how the upgrade ended.
+func (f *Watcher) ShowedEnd() bool { return f.ended }
 
 // Followed returns the upgrade as it was shown last. Nil: there was none.
 func (f *Watcher) Followed() *view.Upgrade { return f.followed }
@@ -147,13 +183,17 @@ func (f *Watcher) show(s clusterstate.Snapshot, unreachable, changed bool) (ende
 		if !instead {
 			progress := view.NewProgress(s, u, f.forecast.Plan(s, f.Upgrade, changed, f.Now()))
 			progress.Problems = frame.Status.Problems
+			f.seen.keep(&progress, s, f.Now())
 			frame.Progress = &progress
 		}
 	}
+	ended, outcome := Outcome(s, f.Upgrade)
+	frame.Ended = ended
+	f.ended = ended && frame.Progress != nil
 	if err := f.Display.Show(frame); err != nil {
 		return false, err
 	}
-	return Outcome(s, f.Upgrade)
+	return ended, outcome
 }
 
 // Outcome reports whether the upgrade with that name has ended, or stands still until a

@@ -135,7 +135,7 @@ func earliest(r fleet.Report) time.Time {
 	if r.Since != nil {
 		return *r.Since
 	}
-	first := r.GeneratedTime.Add(-24 * time.Hour)
+	first := r.GeneratedTime.Add(-time.Hour)
 	for _, row := range r.Items {
 		for _, run := range row.Runs {
 			known := []*time.Time{run.From, run.To}
@@ -160,14 +160,27 @@ func (a fleetAxis) at(t time.Time) float64 {
 	return max(0, min(1, x))
 }
 
-// fleetTicks is how many dates the axis has.
-const fleetTicks = 6
+// fleetTicks is how many dates the axis has, and withHours how short a page is whose ticks have hours.
+const (
+	fleetTicks = 6
+	withHours  = 7 * 24 * time.Hour
+)
 
 func (a fleetAxis) ticks(in *time.Location) (list []tick) {
+	day := ""
 	for i := range fleetTicks + 1 {
 		x := float64(i) / fleetTicks
 		at := a.start.Add(time.Duration(x * float64(a.end.Sub(a.start))))
-		list = append(list, tick{X: percent(x), Label: at.In(in).Format("2 Jan 2006"), AtEnd: i == fleetTicks})
+		label := at.In(in).Format("2 Jan 2006")
+		if a.end.Sub(a.start) < withHours {
+			label = at.In(in).Format("2 Jan 15:04")
+			if today := at.In(in).Format("2 Jan"); today == day {
+				label = at.In(in).Format("15:04")
+			} else {
+				day = today
+			}
+		}
+		list = append(list, tick{X: percent(x), Label: label, AtEnd: i == fleetTicks})
 	}
 	return list
 }

@@ -56,3 +56,34 @@ run: 66.67% +33.33%: v1.34.11 from 2026-11-21 12:00 UTC`
 		t.Errorf("the table has no %s", want)
 	}
 }
+
+// TestFleetTicks checks that a page shorter than a week has hours on its axis, with the date where that changes, and that
+// digests are folded, so that on a phone a row is not as high as they are.
+func TestFleetTicks(t *testing.T) {
+	end := time.Date(2026, 11, 28, 19, 20, 0, 0, time.UTC)
+	for _, test := range []struct {
+		lasts time.Duration
+		want  string
+	}{
+		{time.Hour, "28 Nov 18:20, 18:30, 18:40, 18:50, 19:00, 19:10, 19:20"},
+		{48 * time.Hour, "26 Nov 19:20, 27 Nov 03:20, 11:20, 19:20, 28 Nov 03:20, 11:20, 19:20"},
+		{12 * 7 * 24 * time.Hour, "5 Sep 2026, 19 Sep 2026, 3 Oct 2026, 17 Oct 2026, 31 Oct 2026, 14 Nov 2026, 28 Nov 2026"},
+	} {
+		since := end.Add(-test.lasts)
+		row := fleet.ReportRow{Runs: []fleet.Run{{Version: "v1.34.4", From: &since, Digests: []v1alpha1.ImageDigest{{Architecture: "amd64", Digest: "sha256:01"}}}}}
+		text, err := page.FleetHTML(fleet.NewReport([]fleet.ReportRow{row}, &since, end), page.Options{Zone: time.UTC})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var labels []string
+		for _, m := range regexp.MustCompile(`y="28">(.*?)</text>`).FindAllSubmatch(text, -1) {
+			labels = append(labels, string(m[1]))
+		}
+		if got := strings.Join(labels, ", "); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.lasts, got, test.want)
+		}
+		if want := "<td><details><summary>1 image</summary><code>amd64 sha256:01</code> </details><td>"; !strings.Contains(string(text), want) {
+			t.Errorf("the table has no %s", want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+)
+
+// TestWords checks that a row says in people's words what its reason says: with names of contexts, and without those of gates
+// and addresses.
+func TestWords(t *testing.T) {
+	at := func(context string) Cluster {
+		return Cluster{Context: context, to: Context{Server: "https://" + context + ":6443"}.normal()}
+	}
+	row := func(context string, s clusterstate.Snapshot) Row {
+		return NewRow(Answer{Cluster: at(context), Snapshot: &s, At: now, UID: context}, now)
+	}
+	since := metav1.NewTime(now.Add(-24 * time.Hour))
+	well := base()
+	rolledBack := asked(base(), v1alpha1.ReasonNodeFailed, true)
+	rolledBack.Upgrades[0].Spec.Version = "v1.34.5"
+	rolledBack.NodeUpgrades[0].Status.Step = v1alpha1.StepRolledBack
+	rolledBack.NodeUpgrades[0].Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonRolledBack),
+		Message: "v1.34.5 did not become healthy, and the guard returned the node to v1.34.4: the kubelet is not healthy",
+	}}
+	notice := asked(base(), v1alpha1.ReasonWindowClosed, false)
+	notice.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: "SecretForbidden", Message: "notice chat: may not be read"}}
+	lacks := base()
+	lacks.Policy.Status.Offered = []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: metav1.NewTime(now.Add(-48 * time.Hour))}}
+	for name, test := range map[string]struct {
+		leader, follower clusterstate.Snapshot
+		want             []string // of the leader, and of the follower
+		next             string
+	}{
+		"the leader failed": {rolledBack, following(v1alpha1.RanVersion{Problem: "node w1 failed"}), []string{
+			"FAILED: w1 was rolled back to v1.34.4: the kubelet is not healthy", "follows: staging, which failed with v1.34.5"},
+			"1 of 2 clusters needs a person: kubectl upgrade status --context staging"},
+		"the leader was mended": {well, following(v1alpha1.RanVersion{Problem: "node w1 failed"}), []string{
+			"idle: ", "FOLLOWS: staging, which has a problem with v1.34.4: node w1 failed"}, "1 of 2 clusters needs a person: kubectl upgrade status --context prod"},
+		"it soaks":              {well, following(v1alpha1.RanVersion{SinceTime: &since}), []string{"idle: ", "follows: staging until Dec 2 12:00"}, ": "},
+		"it has not come there": {lacks, following(v1alpha1.RanVersion{}), []string{"idle: lacks v1.34.4 since Nov 24 12:00", "follows: staging"}, ": "},
+		"something aside, and a check": {notice, asked(base(), v1alpha1.ReasonPreflight, true), []string{
+			"WAITS: message of WindowClosed; also SecretForbidden: notice chat: may not be read", "WAITS: message of Preflight"},
+			"2 of 2 clusters need a person: kubectl upgrade fleet status staging prod"},
+	} {
+		status := NewStatus([]Row{row("staging", test.leader), row("prod", test.follower)})
+		for i, want := range test.want {
+			state, sentence := status.Items[i].Words(func(t time.Time) string { return t.Format("Jan 2 15:04") })
+			if got := state + ": " + sentence; got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		sentence, command := status.Attention()
+		if got := sentence + ": " + command; got != test.next {
+			t.Errorf("%s: got %q, want %q", name, got, test.next)
+		}
+	}
+}

@@ -92,8 +92,11 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
-	flags.StringVar(&a.request.Method, "method", "",
-		"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
+	if a.request.Type != v1alpha1.TypeReboot {
+		flags.StringVar(&a.request.Method, "method", "",
+			"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
+		_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
+	}
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of a check: ID=REASON, or ID with --reason. May be given several times.")
 	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil,
@@ -101,7 +104,6 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one, which also runs failed hooks again.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
 	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")
-	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 }
 
@@ -180,7 +182,7 @@ func (a *apply) once(ctx context.Context) error {
 		return err
 	}
 	if p.existing != nil {
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, p.existing.Spec.Version, request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, request.Asked(p.existing), request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
 		return a.finish(ctx, p.existing)
 	}
 	if err := a.propose(ctx, p); err != nil || !p.hasWork() {
@@ -243,7 +245,7 @@ func (a *apply) prepare(ctx context.Context, shot snapshotFile) (p proposal, err
 
 // hasWork reports whether anything is to be done, or would be if it could.
 func (p proposal) hasWork() bool {
-	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade)
+	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade) || request.LooksAgain(p.upgrade)
 }
 
 // refusal returns why the upgrade is not begun.

@@ -120,6 +120,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if isBlank(name) {
 		return fmt.Errorf("an argument is empty: perhaps a variable is not set; see `%s --help`", cmd.CommandPath())
 	}
+	if said := meant(name); said != "" && !cmd.HasParent() {
+		return fmt.Errorf("unknown command %q; %s", name, said)
+	}
 	hint := fmt.Sprintf("see `%s --help`", cmd.CommandPath())
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,3 +14,6 @@ func init() {
 	endTimeout = time.Minute
 	klog.SetLogger(logr.Discard()) // as the program does
 }
+
+// OtherWords returns what people type for a command.
+func OtherWords() []string { return slices.Sorted(maps.Keys(otherWords)) }

@@ -51,7 +51,8 @@ func newApply(p *program) *cobra.Command {
 		Long: `Checks the cluster, shows the plan with the expected times, asks for confirmation,
 creates a ClusterUpgrade, and follows it to its end. The agents on the nodes do the
 work: Ctrl-C stops the display, not the upgrade, and the same command, or
-kubectl upgrade status --watch, follows it again from any machine.
+kubectl upgrade status --watch, follows it again from any machine. To one that
+exists --ignore-gate, --ignore-check and --ignore-windows are added.
 
 VERSION is a version such as v1.35.4 (or 1.35.4), or a minor such as v1.35: the newest
 patch of it that is available when the command runs. The command refuses a skipped
@@ -110,7 +111,7 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 // noteGiven notes the version, and the flags that an upgrade which exists may contradict.
 func (a *apply) noteGiven(cmd *cobra.Command, version string) {
 	a.request.Version = version
-	for _, name := range []string{"start-time", "max-unavailable", "method", "reason", "ignore-windows", "ignore-check", "ignore-gate"} {
+	for _, name := range []string{"start-time", "max-unavailable", "method", "reason", "ignore-windows"} {
 		if cmd.Flags().Changed(name) {
 			a.request.Flags = append(a.request.Flags, "--"+name)
 		}
@@ -183,6 +184,9 @@ func (a *apply) once(ctx context.Context) error {
 	}
 	if p.existing != nil {
 		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, request.Asked(p.existing), request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
+		if err := a.ignoreMore(ctx, p.existing); err != nil {
+			return err
+		}
 		return a.finish(ctx, p.existing)
 	}
 	if err := a.propose(ctx, p); err != nil || !p.hasWork() {
@@ -241,6 +245,41 @@ func (a *apply) prepare(ctx context.Context, shot snapshotFile) (p proposal, err
 	}
 	p.decided = plan.Predict(p.supposed, shot.TakenAt)
 	return p, nil
+}
+
+// ignoreMore has the upgrade, which exists, ignore what it does not ignore yet.
+func (a *apply) ignoreMore(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
+	more := a.request.Ignores(u)
+	if more.IsNone() {
+		return nil
+	}
+	if !a.yes && a.mode == dryRunNone {
+		if err := a.question(ctx, fmt.Sprintf("Let ClusterUpgrade %s ignore %s?", u.Name, more), "nothing was changed"); err != nil {
+			return err
+		}
+	}
+	reader, err := a.reader()
+	if err != nil {
+		return err
+	}
+	_, err = reader.change(ctx, u.Name, a.dryRun, func(now *v1alpha1.ClusterUpgrade, user string) (map[string]any, error) {
+		if now.Status.Outcome != "" {
+			return nil, fmt.Errorf("ClusterUpgrade %s has ended (%s)", u.Name, now.Status.Outcome)
+		}
+		fields := more.AddTo(now, user)
+		u.Spec = now.Spec
+		return fields, nil
+	})
+	if err != nil {
+		return err
+	}
+	if owner := request.GitOwner(u); owner != "" {
+		fmt.Fprintf(a.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set it there too\n", owner, u.Name)
+	}
+	if a.forPeople() {
+		fmt.Fprintf(a.Out, "clusterupgrade.%s/%s ignores %s%s\n", v1alpha1.Group, u.Name, more, a.dryRun)
+	}
+	return nil
 }
 
 // hasWork reports whether anything is to be done, or would be if it could.

@@ -75,7 +75,8 @@ func Asked(u *v1alpha1.ClusterUpgrade) string {
 
 // conflicts returns the flags that ask for something else than u does. A flag that
 // was not given asks for nothing, and checks that u ignores need not be named again:
-// so the command that created an upgrade always follows it.
+// so the command that created an upgrade always follows it. What is to be ignored, too, is
+// no conflict: Ignores returns it.
 func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 	spec, strategy := u.Spec, u.Spec.Strategy.Or(u.Status.Strategy)
 	agrees := map[string]bool{
@@ -83,9 +84,7 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--max-unavailable": r.MaxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(r.MaxUnavailable),
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
 		"--reason":          r.Reason == spec.Comment,
-		"--ignore-windows":  r.IgnoreWindows == spec.IgnoresWindows(),
-		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
-		"--ignore-gate":     !slices.ContainsFunc(r.IgnoreGates, func(g v1alpha1.IgnoredGate) bool { return !spec.IgnoresGate(g.Name) }),
+		"--ignore-windows":  r.IgnoreWindows || !spec.IgnoresWindows(),
 	}
 	return slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return agrees[flag] })
 }

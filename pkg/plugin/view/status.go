@@ -52,6 +52,9 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 		v.Policy.Problems = append(v.Policy.Problems, Problem{Reason: hold.Reason, Message: hold.Message})
 	}
 	v.Last = NewUpgrade(lastEnded(s.Upgrades))
+	if v.Upgrade == nil {
+		v.Available = newerPatch(s)
+	}
 	for _, one := range s.Schedules {
 		v.Schedules = append(v.Schedules, scheduleOf(one, now))
 	}

@@ -64,10 +64,10 @@ with its time. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or
 a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
-  kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
+  kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --detach
   kubectl upgrade apply v1.35 --method SoftReboot
-  kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it any more, ticket 4711"
-  kubectl upgrade apply v1.34.5 --ignore-gate alerts="the alert is about the bug that this patch fixes"
+  kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it"
+  kubectl upgrade apply v1.34.5 --ignore-gate alerts="this patch mends it"
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
 		ValidArgsFunction: p.complete(versionsOnOffer),

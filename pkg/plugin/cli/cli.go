@@ -98,6 +98,7 @@ Ctrl-C stops the display, not the upgrade.`,
 	p.completeFlags(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp(root))
+	arrangeHelp(root)
 	return root
 }
 

@@ -25,7 +25,7 @@ func newFleetStatus(p *program) *cobra.Command {
 	s := &fleetStatus{fleetCommand: fleetCommand{program: p}}
 	cmd := &cobra.Command{
 		Use:   "status [CONTEXT...]",
-		Short: "Show a row for each cluster, and the one reason why it is not done",
+		Short: "Show a row for each cluster, and why it is not done",
 		Long: `Asks all clusters at once and shows a row for each: its stage, the version of its oldest
 kubelet, for how long it has lacked a patch, the active upgrade, how many nodes are done,
 the window that is open or the next one, the clusters that it follows with what they wait
@@ -37,10 +37,12 @@ makes the exit code 5. With --watch it asks again and again, keeps the last answ
 cluster that went silent with its age, and ends when the upgrades that it saw have ended:
 0 they succeeded; 3 one failed, or needs a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade fleet status --contexts 'prod-*'
-  kubectl upgrade fleet status --fleet fleet.yaml --stage dev --watch --timeout 2h
+  kubectl upgrade fleet status --fleet fleet.yaml --stage dev -w --timeout 2h
   kubectl upgrade fleet status prod-eu-1 prod-us-1
-  kubectl upgrade fleet status --contexts '*' -o jsonpath='{.items[?(@.needsPerson)].context}'
-  kubectl upgrade fleet status --contexts '*' -o custom-columns=CLUSTER:.context,RUNS:.version,WHY:.reason`,
+  kubectl upgrade fleet status --contexts '*' \
+    -o jsonpath='{.items[?(@.needsPerson)].context}'
+  kubectl upgrade fleet status --contexts '*' \
+    -o custom-columns=CLUSTER:.context,RUNS:.version,WHY:.reason`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, args)

@@ -26,8 +26,8 @@ node, ` + "`touch /run/reboot-required`" + ` asks.
 
 Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 		Example: `  kubectl upgrade reboot --reason "Flatcar 4459.2.1"
-  kubectl upgrade reboot worker-3 --reason "new firmware, ticket 4711" --ignore-windows
-  kubectl upgrade reboot --reason "kernel fix" --max-unavailable 20% --yes --detach`,
+  kubectl upgrade reboot worker-3 --reason "firmware" --ignore-windows
+  kubectl upgrade reboot --reason "kernel fix" --max-unavailable 20% --yes`,
 		Args:              nodeNamesOnly,
 		ValidArgsFunction: p.completeNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {

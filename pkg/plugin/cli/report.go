@@ -45,13 +45,13 @@ func newReport(p *program) *cobra.Command {
 	r := &reporting{program: p}
 	cmd := &cobra.Command{
 		Use:   "report [NAME]",
-		Short: "Write a report of an upgrade: a page with a timeline, or text for a ticket",
+		Short: "Write a report of an upgrade: a page, or text for a ticket",
 		Long: `Reports how the upgrade NAME went, or how far it is: each node's steps, who waited
 and why, the windows and exclusions, durations against what was expected, the findings
 of the preflight checks and why they were ignored, versions, digests, and who requested
 the upgrade.
 
-  -o html      one file that needs no network: a timeline of every node, and tables
+  -o html      one file that needs no network: a timeline of every node
   -o markdown  short, for a change ticket (the default)
   -o json      everything, in a shape that scripts may rely on
 
@@ -63,7 +63,7 @@ Without NAME it is about the active upgrade or, if there is none, the one that e
 last. The report reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of the schedules that exist
 now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
 		Example: `  kubectl upgrade report
-  kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone Europe/Berlin
+  kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone UTC
   kubectl upgrade report v1.35.4 --output-file upgrade.html --follow
   kubectl upgrade report v1.35.4 -o html > upgrade.html
   kubectl upgrade report v1.35.4 -o jsonpath='{.nodes[?(@.attempts>1)].name}'`,

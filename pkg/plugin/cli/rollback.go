@@ -33,8 +33,9 @@ kubectl-upgrade.dev/hold of each.
 
 Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 		Example: `  kubectl upgrade rollback --all --reason "volumes do not mount, ticket 4711"
-  kubectl upgrade rollback worker-3 --to v1.34.3 --reason "its disk controller is too new"
-  kubectl upgrade rollback --all --to v1.34.3 --reason "nodes crash" --ignore-windows --max-unavailable 20% --yes`,
+  kubectl upgrade rollback worker-3 --to v1.34.3 --reason "its disk is new"
+  kubectl upgrade rollback --all --to v1.34.3 --reason "nodes crash" \
+    --ignore-windows --max-unavailable 20% --yes`,
 		Args:              nodeNamesOnly,
 		ValidArgsFunction: p.completeNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -4,6 +4,7 @@ package crd
 
 import "embed"
 
+//go:generate go run -C paragraphs .
 //go:generate go run -C apidoc .
 
 // Files are the definitions, one kind in each.

@@ -27,12 +27,21 @@ type entry struct {
 	zone     *time.Location
 	series   *series
 	reason   string
+	by       string // who requested the exclusion. Empty: that is not known
 	upgrades []v1alpha1.UpgradeType
 }
 
 // clock formats t in the schedule's zone.
 func (e entry) clock(t time.Time) string {
 	return t.In(e.zone).Format("2006-01-02 15:04 ") + e.zone.String()
+}
+
+// why returns the reason of an exclusion, and who requested it.
+func (e entry) why() string {
+	if e.by == "" {
+		return e.reason
+	}
+	return strings.TrimSpace(e.reason + " (requested by " + e.by + ")")
 }
 
 // appliesTo reports whether an exclusion stops upgrades of that type.
@@ -93,9 +102,22 @@ func compile(s *v1alpha1.MaintenanceSchedule, now time.Time) (compiled, error) {
 		if err != nil {
 			return c, &Problem{s.Name, fmt.Sprintf("maintenanceExclusions[%d].%s", i, field), x.Name, err.Error()}
 		}
+		e.by = requestedBy(s)
 		c.exclusions = append(c.exclusions, e)
 	}
 	return c, nil
+}
+
+// maxUser is how long a user's name may be in what people are told.
+const maxUser = 256
+
+// requestedBy returns who requested the schedule. Empty: that is not known.
+func requestedBy(s *v1alpha1.MaintenanceSchedule) string {
+	by := s.Annotations[v1alpha1.RequestedByAnnotation]
+	if len(by) > maxUser {
+		return ""
+	}
+	return by
 }
 
 // checkSelector returns what is wrong with a selector, and the path below it.

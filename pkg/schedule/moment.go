@@ -122,10 +122,11 @@ func excluded(by entry, until *time.Time) Verdict {
 	if until != nil {
 		message += " until " + by.clock(*until)
 	}
-	if by.reason != "" {
-		message += ": " + by.reason
+	why := by.why()
+	if why != "" {
+		message += ": " + why
 	}
-	return Verdict{Reason: v1alpha1.ReasonExcluded, Message: message, Window: by.name, Until: until}
+	return Verdict{Reason: v1alpha1.ReasonExcluded, Message: message, Window: by.name, Until: until, Why: why}
 }
 
 func ignoring(exclusions []entry, now time.Time) Verdict {

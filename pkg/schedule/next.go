@@ -215,6 +215,8 @@ type Verdict struct {
 	Message string
 	// Window is the window or exclusion that decided, as schedule/name.
 	Window string
+	// Why is the reason that an exclusion gives, and who requested it. Empty: there is none.
+	Why string
 	// Until is when this verdict may change: an open window or an exclusion
 	// ends, a closed one opens. Nil: not within the Horizon.
 	Until *time.Time

@@ -68,6 +68,10 @@ var rows = []row{
 		object: "clusterupgrade/rollback-v1.34.3", want: `{"spec":{"type":"Rollback","version":"v1.34.3","comment":"a rollback of the test"}}`,
 		after: "kubectl delete clusterupgrade rollback-v1.34.3\n" + lost,
 	},
+	{
+		verb: "reboot", args: "w1 --reason 'a reboot of the test' --dry-run=server -o yaml", shows: []string{"type: Reboot", "comment: a reboot of the test"},
+		added: true,
+	},
 	{verb: "abandon", args: "lost --reason 'a node of the test' --yes", object: "nodeupgrade/lost", want: `{"abandoned":{"comment":"a node of the test","by":"admin"}}`},
 	{
 		verb: "follow", args: "--context staging --leader-context dev --soak 10s",

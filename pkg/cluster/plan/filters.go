@@ -87,7 +87,7 @@ var filters = []filter{
 	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?", v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonNotOffered)},
 	{node: rehearsalFailed, withdraws: true, groupsSkip: true, question: newQuestion("would its next boot bring it back?", v1alpha1.ReasonRehearsalFailed)},
 	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
-		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
+		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid, v1alpha1.ReasonExcluded)},
 
 	{all: nodeFailed, withdraws: true, question: newQuestion("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
 	{all: notBack, question: newQuestion("has a node not come back?", v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade)},

@@ -51,7 +51,8 @@ func newApply(p *program) *cobra.Command {
 		Long: `Checks the cluster, shows the plan with the expected times, asks for confirmation,
 creates a ClusterUpgrade, and follows it to its end. The agents on the nodes do the
 work: Ctrl-C stops the display, not the upgrade, and the same command, or
-kubectl upgrade status --watch, follows it again from any machine.
+kubectl upgrade status --watch, follows it again from any machine. To one that
+exists --ignore-gate, --ignore-check and --ignore-windows are added.
 
 VERSION is a version such as v1.35.4 (or 1.35.4), or a minor such as v1.35: the newest
 patch of it that is available when the command runs. The command refuses a skipped
@@ -63,10 +64,10 @@ with its time. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or
 a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
-  kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
+  kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --detach
   kubectl upgrade apply v1.35 --method SoftReboot
-  kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it any more, ticket 4711"
-  kubectl upgrade apply v1.34.5 --ignore-gate alerts="the alert is about the bug that this patch fixes"
+  kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it"
+  kubectl upgrade apply v1.34.5 --ignore-gate alerts="this patch mends it"
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
 		ValidArgsFunction: p.complete(versionsOnOffer),
@@ -92,8 +93,11 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
-	flags.StringVar(&a.request.Method, "method", "",
-		"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
+	if a.request.Type != v1alpha1.TypeReboot {
+		flags.StringVar(&a.request.Method, "method", "",
+			"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
+		_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
+	}
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of a check: ID=REASON, or ID with --reason. May be given several times.")
 	flags.StringArrayVar(&a.ignoreGates, "ignore-gate", nil,
@@ -101,14 +105,13 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one, which also runs failed hooks again.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
 	a.timeout.addTo(cmd, "0", "How long the command may take, such as 2h or 1d; the upgrade continues after that.")
-	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 }
 
 // noteGiven notes the version, and the flags that an upgrade which exists may contradict.
 func (a *apply) noteGiven(cmd *cobra.Command, version string) {
 	a.request.Version = version
-	for _, name := range []string{"start-time", "max-unavailable", "method", "reason", "ignore-windows", "ignore-check", "ignore-gate"} {
+	for _, name := range []string{"start-time", "max-unavailable", "method", "reason", "ignore-windows"} {
 		if cmd.Flags().Changed(name) {
 			a.request.Flags = append(a.request.Flags, "--"+name)
 		}
@@ -180,7 +183,10 @@ func (a *apply) once(ctx context.Context) error {
 		return err
 	}
 	if p.existing != nil {
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, p.existing.Spec.Version, request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", p.existing.Name, request.Asked(p.existing), request.Waits(p.shot.Snapshot, p.existing, shot.TakenAt))
+		if err := a.ignoreMore(ctx, p.existing); err != nil {
+			return err
+		}
 		return a.finish(ctx, p.existing)
 	}
 	if err := a.propose(ctx, p); err != nil || !p.hasWork() {
@@ -241,9 +247,44 @@ func (a *apply) prepare(ctx context.Context, shot snapshotFile) (p proposal, err
 	return p, nil
 }
 
+// ignoreMore has the upgrade, which exists, ignore what it does not ignore yet.
+func (a *apply) ignoreMore(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
+	more := a.request.Ignores(u)
+	if more.IsNone() {
+		return nil
+	}
+	if !a.yes && a.mode == dryRunNone {
+		if err := a.question(ctx, fmt.Sprintf("Let ClusterUpgrade %s ignore %s?", u.Name, more), "nothing was changed"); err != nil {
+			return err
+		}
+	}
+	reader, err := a.reader()
+	if err != nil {
+		return err
+	}
+	_, err = reader.change(ctx, u.Name, a.dryRun, func(now *v1alpha1.ClusterUpgrade, user string) (map[string]any, error) {
+		if now.Status.Outcome != "" {
+			return nil, fmt.Errorf("ClusterUpgrade %s has ended (%s)", u.Name, now.Status.Outcome)
+		}
+		fields := more.AddTo(now, user)
+		u.Spec = now.Spec
+		return fields, nil
+	})
+	if err != nil {
+		return err
+	}
+	if owner := request.GitOwner(u); owner != "" {
+		fmt.Fprintf(a.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set it there too\n", owner, u.Name)
+	}
+	if a.forPeople() {
+		fmt.Fprintf(a.Out, "clusterupgrade.%s/%s ignores %s%s\n", v1alpha1.Group, u.Name, more, a.dryRun)
+	}
+	return nil
+}
+
 // hasWork reports whether anything is to be done, or would be if it could.
 func (p proposal) hasWork() bool {
-	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade)
+	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade) || request.LooksAgain(p.upgrade)
 }
 
 // refusal returns why the upgrade is not begun.

@@ -38,7 +38,7 @@ the middle, unless it ignores the check version-blocked. Nodes that run it stay 
 are: kubectl upgrade rollback takes them back.
 
 With a version that is blocked already, the reason is replaced.`,
-		Example: `  kubectl upgrade block v1.34.5 --reason "its kubelet leaks memory, ticket 4711"
+		Example: `  kubectl upgrade block v1.34.5 --reason "its kubelet leaks, ticket 4711"
   kubectl upgrade block v1.34.5 --reason "not tested yet" --dry-run=server`,
 		Args:              oneVersion,
 		ValidArgsFunction: p.complete(versionsOnOffer),

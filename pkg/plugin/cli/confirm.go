@@ -22,8 +22,13 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 		return nil
 	}
 	question := fmt.Sprintf("Upgrade %s to %s?", nodesToGo(decided), u.Spec.Version)
-	if a.request.Back != nil {
+	switch {
+	case a.request.Type == v1alpha1.TypeRollback:
 		question = fmt.Sprintf("Take %s back to %s?", nodesToGo(decided), u.Spec.Version)
+	case a.request.Type == v1alpha1.TypeReboot && request.HasWork(decided):
+		question = fmt.Sprintf("Reboot %s?", nodesToGo(decided))
+	case a.request.Type == v1alpha1.TypeReboot:
+		question = "Let the agents look again, and reboot the nodes that then ask for it?"
 	}
 	return a.question(ctx, question, "nothing was changed")
 }

@@ -62,7 +62,8 @@ with the versions on nodes; passwords and tokens are removed from every text.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, d) },
 	}
 	d.addTo(cmd)
-	cmd.Flags().StringVar(&d.from, "source", source.Default, "Before the installation: the folder of images that is to be used.")
+	cmd.Flags().StringVar(&d.from, "source", source.Default, "Before the installation: the folder of images that is to be used. Default: "+source.Default)
+	cmd.Flags().Lookup("source").DefValue = "" // whose quotes and brackets would make the line too long
 	return cmd
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,3 +17,5 @@ func init() {
 
 // Refuses is refuses.
 var Refuses = refuses
+// OtherWords returns what people type for a command.
+func OtherWords() []string { return slices.Sorted(maps.Keys(otherWords)) }

@@ -54,7 +54,7 @@ there. One that does not answer has a row that says why. The file belongs in Git
 cluster knows of it. $KUBECTL_UPGRADE_FLEET may name it instead of --fleet.`,
 		Example: `  kubectl upgrade fleet status --contexts 'prod-*'
   kubectl upgrade fleet apply v1.34.5 --fleet fleet.yaml --stage dev
-  kubectl upgrade fleet freeze incident-4711 --contexts 'prod-*' --for 4h --reason "incident 4711"`,
+  kubectl upgrade fleet freeze --contexts 'prod-*' --for 4h --reason incident`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -131,6 +131,10 @@ func (a *fleetApply) ask(ctx context.Context, m member) (*asked, error) {
 		return nil, err
 	case err != nil:
 		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextBlocked, Message: oneLine(err.Error())}
+	case found.existing != nil && !one.request.Ignores(found.existing).IsNone():
+		flags := strings.Join(one.request.Ignores(found.existing).Flags(), ", ")
+		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextBlocked, Upgrade: found.existing.Name, To: found.existing.Spec.Version,
+			Message: fmt.Sprintf("ClusterUpgrade %s asks for it already, and %s would change it: `kubectl upgrade apply --context %s` does that", found.existing.Name, flags, m.Context)}
 	case found.existing != nil:
 		found.row = fleet.PlanRow{Cluster: m.Cluster, Version: fleet.OldestOf(shot.Snapshot), Next: fleet.NextContinue,
 			Upgrade: found.existing.Name, To: found.existing.Spec.Version, Message: "asks for it already, and is followed"}

@@ -30,7 +30,7 @@ type fleetFreeze struct {
 func newFleetFreeze(p *program) *cobra.Command {
 	f := &fleetFreeze{fleetCommand: fleetCommand{program: p}, freeze: freeze{program: p}}
 	cmd := &cobra.Command{
-		Use:   "freeze [NAME] (--until TIME | --for DURATION) --reason TEXT",
+		Use:   "freeze [NAME] --for DURATION --reason TEXT",
 		Short: "Block upgrades in several clusters for a while",
 		Long: `Creates the same freeze in each cluster, as ` + "`kubectl upgrade freeze`" + ` does, and waits until the
 coordinator there says that it is in effect. A row says for each cluster whether it is:
@@ -39,8 +39,9 @@ nothing, so whether all agents know is not known) or NotFrozen, and why.
 
 Where it fails in some, it stays in the others: the command says where it holds, and how
 to repeat it and how to undo it. The exit code is 0 only if every cluster is frozen.`,
-		Example: `  kubectl upgrade fleet freeze incident-4711 --contexts 'prod-*' --for 4h --reason "incident 4711"
-  kubectl upgrade fleet freeze christmas --fleet fleet.yaml --until "2027-01-02 06:00" --reason "office closed"`,
+		Example: `  kubectl upgrade fleet freeze --contexts 'prod-*' --for 4h --reason incident
+  kubectl upgrade fleet freeze christmas --fleet fleet.yaml \
+    --until "2027-01-02 06:00" --reason "office closed"`,
 		Args:              freezeResource.optional,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -60,7 +60,8 @@ NEXT is Create (an upgrade would be created), Continue (a node may begin now), W
 itself), Blocked (a person has to act first) or Nothing.`,
 		Example: `  kubectl upgrade fleet plan --contexts 'prod-*'
   kubectl upgrade fleet plan v1.35 --fleet fleet.yaml --stage prod
-  kubectl upgrade fleet plan v1.35 --contexts '*' -o jsonpath='{.items[?(@.next=="Blocked")].context}'`,
+  kubectl upgrade fleet plan v1.35 --contexts '*' \
+    -o jsonpath='{.items[?(@.next=="Blocked")].context}'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -44,7 +44,8 @@ the UpgradeRecords and the UpgradePolicy's status.ran.
 With --output-file the report is written to a file (- is standard output), by default in the
 format that its name ends with: .html, .md, .json or .yaml. --since leaves out what ended before.`,
 		Example: `  kubectl upgrade fleet report --contexts 'prod-*' -o html > versions.html
-  kubectl upgrade fleet report --fleet fleet.yaml --since 90d --output-file versions.html --time-zone Europe/Berlin
+  kubectl upgrade fleet report --fleet fleet.yaml --since 90d \
+    --output-file versions.html
   kubectl upgrade fleet report --contexts '*' --since 2026-01-01 -o json`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

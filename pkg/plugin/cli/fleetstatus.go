@@ -25,23 +25,26 @@ func newFleetStatus(p *program) *cobra.Command {
 	s := &fleetStatus{fleetCommand: fleetCommand{program: p}}
 	cmd := &cobra.Command{
 		Use:   "status [CONTEXT...]",
-		Short: "Show a row for each cluster, and the one reason why it is not done",
-		Long: `Asks all clusters at once and shows a row for each: its stage, the versions of its
-kubelets, the version that is next, how many nodes are done, and its state. That is in
-capital letters where a person has something to solve, and says the reason that needs a
-person first. -o wide adds for how long a patch is lacking, the window that is open or the
-next one, and the reasons' codes. With CONTEXT, these clusters in full, as
-` + "`kubectl upgrade status`" + ` shows them.
+		Short: "Show a row for each cluster, and why it is not done",
+		Long: `Asks all clusters at once and shows a row for each: its stage, the versions
+of its kubelets, the version that is next, how many nodes are done, and its
+state. That is in capital letters where a person has something to solve, and
+says the reason that needs a person first. -o wide adds for how long a patch
+is lacking, the window that is open or the next one, and the reasons' codes.
+With CONTEXT, these clusters in full, as ` + "`kubectl upgrade status`" + ` shows
+them.
 
 A cluster that does not answer within --cluster-timeout is a row, and not an error; it
 makes the exit code 5. With --watch it asks again and again, keeps the last answer of a
 cluster that went silent with its age, and ends when the upgrades that it saw have ended:
 0 they succeeded; 3 one failed, or needs a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade fleet status --contexts 'prod-*'
-  kubectl upgrade fleet status --fleet fleet.yaml --stage dev --watch --timeout 2h
+  kubectl upgrade fleet status --fleet fleet.yaml --stage dev -w --timeout 2h
   kubectl upgrade fleet status prod-eu-1 prod-us-1
-  kubectl upgrade fleet status --contexts '*' -o jsonpath='{.items[?(@.needsPerson)].context}'
-  kubectl upgrade fleet status --contexts '*' -o custom-columns=CLUSTER:.context,RUNS:.version,WHY:.reason`,
+  kubectl upgrade fleet status --contexts '*' \
+    -o jsonpath='{.items[?(@.needsPerson)].context}'
+  kubectl upgrade fleet status --contexts '*' \
+    -o custom-columns=CLUSTER:.context,RUNS:.version,WHY:.reason`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, args)

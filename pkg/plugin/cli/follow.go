@@ -55,7 +55,8 @@ The token is valid for --token-for, or shorter if the leader's API server says s
 command renews it. In its last 30 days ` + "`kubectl upgrade status`" + ` says so, and once it has expired
 upgrades here wait. --undo removes all of it.`,
 		Example: `  kubectl upgrade follow --context prod --leader-context staging --soak 72h
-  kubectl upgrade follow --context prod --leader-context staging --soak 72h --dry-run -o yaml
+  kubectl upgrade follow --context prod --leader-context staging --soak 72h \
+    --dry-run -o yaml
   kubectl upgrade follow --context prod --leader-context staging --undo`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

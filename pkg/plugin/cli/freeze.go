@@ -32,7 +32,7 @@ type freeze struct {
 func newFreeze(p *program) *cobra.Command {
 	f := &freeze{program: p}
 	cmd := &cobra.Command{
-		Use:   "freeze [NAME] (--until TIME | --for DURATION) --reason TEXT",
+		Use:   "freeze [NAME] --for DURATION --reason TEXT",
 		Short: "Block upgrades for a while",
 		Long: `Creates a MaintenanceSchedule with one exclusion and no window: while it is in
 effect, no node begins, even if a window is open or the upgrade ignores windows.
@@ -43,9 +43,9 @@ changes none, so it does not conflict with schedules that are kept in Git;
 TIME is RFC 3339, or local time in --time-zone; DURATION is such as 90m, 4h or 14d12h.
 A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
 		Example: `  kubectl upgrade freeze --for 4h --reason "incident 4711"
-  kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "office closed"
-  kubectl upgrade freeze --for 14d --upgrades Minor -l pool=db --reason "end of the quarter"
-  kubectl upgrade freeze --for 2d --reason audit --dry-run=client -o yaml > freeze.yaml`,
+  kubectl upgrade freeze christmas --until 2027-01-02 --reason "office closed"
+  kubectl upgrade freeze --for 14d --upgrades Minor -l pool=db --reason close
+  kubectl upgrade freeze --for 2d --reason audit --dry-run -o yaml > f.yaml`,
 		Args:              freezeResource.optional,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -34,7 +34,8 @@ It reads UpgradeRecords, which remain when their ClusterUpgrade is deleted.
 spec.historyLimit of the UpgradePolicy is how many upgrades keep their records.`,
 		Example: `  kubectl upgrade history
   kubectl upgrade history v1.35.4
-  kubectl upgrade history v1.35.4 -o jsonpath='{.items[0].record[?(@.attempts>1)].name}'`,
+  kubectl upgrade history v1.35.4 \
+    -o jsonpath='{.items[0].record[?(@.attempts>1)].name}'`,
 		Args:              pastResource.optional,
 		ValidArgsFunction: p.complete(endedUpgrades),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,7 +33,8 @@ YAML stay, and so do objects of other programs. Each change is written to standa
 Without --write, the rewritten file goes to standard output. With it, every file is replaced
 in which something changes.`,
 		Example: `  kubectl upgrade migrate objects -f upgrades/ --write
-  kubectl get kubeupgrade -o yaml | kubectl upgrade migrate objects -f - > objects.yaml`,
+  kubectl get kubeupgrade -o yaml |
+    kubectl upgrade migrate objects -f - > objects.yaml`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return inOrder(cmd, m) },

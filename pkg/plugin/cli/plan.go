@@ -42,14 +42,14 @@ func newPlan(p *program) *cobra.Command {
 	n := &planCommand{program: p}
 	cmd := &cobra.Command{
 		Use:   "plan [VERSION]",
-		Short: "Show in which order nodes are upgraded, when, and why a node waits",
+		Short: "Show in which order nodes go, when, and why a node waits",
 		Long: `Shows the plan that the coordinator makes, and changes nothing:
 
   - the findings of the preflight checks;
   - the order of the nodes;
   - for each node whether it may begin, and if not, why and until when;
-  - when each is expected to begin and to be done, from how long the nodes of this
-    cluster took before.
+  - when each is expected to begin and to be done, from how long the nodes of
+    this cluster took before.
 
 With VERSION it plans an upgrade that does not exist yet; for a minor such as v1.35, to
 its newest patch. With -l it shows only the nodes with these labels; the plan is for all.
@@ -65,8 +65,10 @@ machine, at the address in the UpgradePolicy.`,
   kubectl upgrade plan -f new-schedules/
   kubectl upgrade plan --save-snapshot cluster.json
   kubectl upgrade plan --snapshot cluster.json v1.34.5
-  kubectl upgrade plan v1.35 -o jsonpath='{.findings[?(@.level=="Block")].message}'
-  kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
+  kubectl upgrade plan v1.35 \
+    -o jsonpath='{.findings[?(@.level=="Block")].message}'
+  kubectl upgrade plan --exit-code \
+    -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: p.complete(versionsOnOffer),
 		RunE: func(cmd *cobra.Command, args []string) error {

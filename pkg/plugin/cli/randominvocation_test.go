@@ -167,5 +167,5 @@ func mayWait(args []string) bool {
 	unlimited := !given("--timeout") || slices.ContainsFunc(args, func(arg string) bool {
 		return slices.Contains([]string{"0", "1d", "90m", "2h30m", "30m"}, strings.TrimPrefix(arg, "--timeout="))
 	})
-	return unlimited && ((args[0] == "apply" || args[0] == "rollback") && !given("--detach") || given("-w", "--watch", "--follow", "--apply", "--undo"))
+	return unlimited && (slices.Contains([]string{"apply", "rollback", "reboot"}, args[0]) && !given("--detach") || given("-w", "--watch", "--follow", "--apply", "--undo"))
 }

@@ -25,7 +25,7 @@ func newReleases(p *program) *cobra.Command {
 		Short: "List available versions, what runs, what is staged, and support",
 		Long: `Lists the minors:
 
-  - NEWEST is the newest patch that is available for every architecture of the cluster;
+  - NEWEST is the newest patch that is available for every architecture;
   - SUPPORT is until when Kubernetes publishes patches for the minor;
   - STAGED is how many nodes have which version on their disk;
   - RUNS is how many nodes run which version.

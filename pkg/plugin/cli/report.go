@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
@@ -27,7 +28,7 @@ type reporting struct {
 	*program
 	output
 	timeout            timeout
-	pastName                  // empty: the only one
+	pastName                  // empty: the active one, or else the last one
 	file, snapshotFile string // file: empty for standard output
 	timeZone           string
 	follows            bool
@@ -44,13 +45,13 @@ func newReport(p *program) *cobra.Command {
 	r := &reporting{program: p}
 	cmd := &cobra.Command{
 		Use:   "report [NAME]",
-		Short: "Write a report of an upgrade: a page with a timeline, or text for a ticket",
+		Short: "Write a report of an upgrade: a page, or text for a ticket",
 		Long: `Reports how the upgrade NAME went, or how far it is: each node's steps, who waited
 and why, the windows and exclusions, durations against what was expected, the findings
 of the preflight checks and why they were ignored, versions, digests, and who requested
 the upgrade.
 
-  -o html      one file that needs no network: a timeline of every node, and tables
+  -o html      one file that needs no network: a timeline of every node
   -o markdown  short, for a change ticket (the default)
   -o json      everything, in a shape that scripts may rely on
 
@@ -58,11 +59,11 @@ With --output-file the report is written to a file (- is standard output), by de
 in the format that its name ends with: .html, .md, .json or .yaml. With --follow that file is rewritten until the
 upgrade has ended; the exit codes are those of ` + "`kubectl upgrade status --watch`" + `.
 
-NAME may be left out if there is only one upgrade. The report reads UpgradeRecords, so
-the ClusterUpgrade may be deleted. The windows are those of the schedules that exist
+Without NAME it is about the active upgrade or, if there is none, the one that ended
+last. The report reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of the schedules that exist
 now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
-		Example: `  kubectl upgrade report v1.35.4
-  kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone Europe/Berlin
+		Example: `  kubectl upgrade report
+  kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone UTC
   kubectl upgrade report v1.35.4 --output-file upgrade.html --follow
   kubectl upgrade report v1.35.4 -o html > upgrade.html
   kubectl upgrade report v1.35.4 -o jsonpath='{.nodes[?(@.attempts>1)].name}'`,
@@ -129,7 +130,7 @@ func (r *reporting) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.choose(shot.Snapshot); err != nil {
+		if err := r.choose(shot.Snapshot, shot.TakenAt); err != nil {
 			return err
 		}
 		return r.write(shot.Snapshot, shot.TakenAt)
@@ -145,7 +146,7 @@ func (r *reporting) run(ctx context.Context) error {
 	if s.Records, err = reader.records(ctx); err != nil {
 		return err
 	}
-	if err := r.choose(s); err != nil {
+	if err := r.choose(s, r.now()); err != nil {
 		return err
 	}
 	if err := r.write(s, r.now()); err != nil || !r.follows {
@@ -176,13 +177,22 @@ func namesOf(s clusterstate.Snapshot) (names []string) {
 	return slices.Compact(names)
 }
 
-// choose sets the name where the arguments have none, or that of a record.
-func (r *reporting) choose(s clusterstate.Snapshot) (err error) {
+// choose sets the name where the arguments have none, or that of a record. Without one it is the
+// active upgrade's or, if there is none, that of the one that ended last.
+func (r *reporting) choose(s clusterstate.Snapshot, at time.Time) error {
 	if err := r.resolve(s.Records); err != nil || r.name != "" {
 		return err
 	}
-	r.name, err = onlyName(namesOf(s), "report")
-	return err
+	which := "is active"
+	if queue := plan.Queue(s, at); len(queue) > 0 {
+		r.name = queue[0].Name
+	} else if ended := view.NewHistory(s.Upgrades, slices.Clone(s.Records)); len(ended) > 0 {
+		r.name, which = ended[len(ended)-1].Name, "ended last"
+	} else {
+		return errors.New("there is no upgrade to report: `kubectl upgrade status` shows what there is")
+	}
+	fmt.Fprintf(r.ErrOut, "The report is about %s, which %s.\n", r.name, which)
+	return nil
 }
 
 // write writes the report of what the snapshot says.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
 func newRollback(p *program) *cobra.Command {
-	a := &apply{program: p, request: request.Upgrade{Back: &request.Back{}}}
+	a := &apply{program: p, request: request.Upgrade{Type: v1alpha1.TypeRollback}}
 	all, to := false, ""
 	cmd := &cobra.Command{
 		Use:   "rollback [NODE...|--all] --reason TEXT",
@@ -32,16 +33,10 @@ kubectl-upgrade.dev/hold of each.
 
 Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 		Example: `  kubectl upgrade rollback --all --reason "volumes do not mount, ticket 4711"
-  kubectl upgrade rollback worker-3 --to v1.34.3 --reason "its disk controller is too new"
-  kubectl upgrade rollback --all --to v1.34.3 --reason "nodes crash" --ignore-windows --max-unavailable 20% --yes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			for _, arg := range args {
-				if _, err := nodeResource.name(arg); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+  kubectl upgrade rollback worker-3 --to v1.34.3 --reason "its disk is new"
+  kubectl upgrade rollback --all --to v1.34.3 --reason "nodes crash" \
+    --ignore-windows --max-unavailable 20% --yes`,
+		Args:              nodeNamesOnly,
 		ValidArgsFunction: p.completeNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -54,7 +49,7 @@ Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 				return err
 			}
 			for _, arg := range args {
-				a.request.Back.Nodes = append(a.request.Back.Nodes, nodeResource.in([]string{arg}))
+				a.request.Nodes = append(a.request.Nodes, nodeResource.in([]string{arg}))
 			}
 			a.noteGiven(cmd, to)
 			return inOrder(cmd, a)
@@ -77,6 +72,16 @@ Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 	}
 	_ = cmd.RegisterFlagCompletionFunc("to", p.completeFlag(versionsRun))
 	return cmd
+}
+
+// nodeNamesOnly checks that each argument names a node.
+func nodeNamesOnly(_ *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if _, err := nodeResource.name(arg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // completeNodes offers the nodes that are not given yet.

@@ -32,7 +32,7 @@ func newStatus(p *program) *cobra.Command {
 	s := &status{program: p}
 	cmd := &cobra.Command{
 		Use:   "status [NODE]",
-		Short: "Show the active upgrade, the policy, the schedules and every node",
+		Short: "Show the active upgrade, the policy, schedules and every node",
 		Long: `Shows on one screen the active upgrade, the policy and the maintenance schedules as
 they are now, and every node: which version it runs, which image is staged, its step,
 and, if it waits, why and until when. With NODE, that node in detail.

@@ -53,7 +53,7 @@ func TestOrderOfVerbs(t *testing.T) {
 		if longest[c.file] && !c.isGroup && !c.inOrder {
 			t.Errorf("%s: the verb does not run inOrder", set.Position(c.makes.Pos()))
 		}
-		if of := typeOf(c.makes); c.inOrder && of != "apply" || c.makes.Name.Name == "newApply" { // rollback is an apply
+		if of := typeOf(c.makes); c.inOrder && of != "apply" || c.makes.Name.Name == "newApply" { // rollback and reboot are an apply
 			checkOrder(t, c, at, set, of)
 		}
 	}

@@ -40,7 +40,7 @@ func newVersion(p *program) *cobra.Command {
 	var plugin bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "The versions of this plugin, of the coordinator and of the agents",
+		Short: "The versions of this plugin, the coordinator and the agents",
 		Long: `Shows the version of this plugin, and those that the coordinator and the agents have
 reported. kubectl upgrade doctor says which of them do not fit together.`,
 		Example: `  kubectl upgrade version

@@ -122,11 +122,11 @@ func sameSelector(a, b *v1alpha1.LabelSelector) bool {
 	return view.SelectorText(a) == view.SelectorText(b)
 }
 
-// OtherFreezes returns the names of freezes that hold now, but for the one of that name.
+// OtherFreezes returns the freezes that hold now, each with its reason and who made it, but for the one of that name.
 func OtherFreezes(schedules []v1alpha1.MaintenanceSchedule, name string, now time.Time) (names []string) {
 	for _, f := range view.NewFreezes(slices.DeleteFunc(slices.Clone(schedules), func(s v1alpha1.MaintenanceSchedule) bool { return s.Name == name || !request.IsFreeze(s) }), now) {
 		if !f.From.After(now) {
-			names = append(names, f.Name)
+			names = append(names, f.Name+" ("+strings.Join(slices.DeleteFunc([]string{f.Reason, f.By}, func(text string) bool { return text == "" }), ", by ")+")")
 		}
 	}
 	return slices.Compact(names)

@@ -69,7 +69,10 @@ func headline(s view.Status, o Options) [][2]cell {
 		if s.Last != nil {
 			rows = append(rows, titled("Last:", cell{ended(*s.Last, o), outcomeColor(*s.Last)}))
 		}
-		return rows
+		if s.Available != "" {
+			rows = append(rows, titled("Available:", cell{fmt.Sprintf("%s: `kubectl upgrade plan %s`", s.Available, s.Available), plain}))
+		}
+		return append(rows, nextRows(s)...)
 	}
 	u := *s.Upgrade
 	text := u.Name + ", " + path(u)
@@ -89,6 +92,7 @@ func headline(s view.Status, o Options) [][2]cell {
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
 	}
+	rows = append(rows, nextRows(s)...)
 	rows = append(rows, ignoredRows(u.IgnoreChecks, u.IgnoreGates)...)
 	if s.Policy != nil {
 		rows = append(rows, gateRows(s.Policy.Gates, o)...)
@@ -97,6 +101,15 @@ func headline(s view.Status, o Options) [][2]cell {
 		rows = append(rows, titled("Queued:", cell{strings.Join(s.Queued, ", "), plain}))
 	}
 	return rows
+}
+
+// nextRows returns the line with the commands after a failure. Nil: nothing failed.
+func nextRows(s view.Status) [][2]cell {
+	next := s.AfterFailure()
+	if next == "" {
+		return nil
+	}
+	return [][2]cell{titled("Next:", cell{next, plain})}
 }
 
 // path returns from where to where an upgrade goes, such as "Patch v1.34.3 -> v1.34.4".

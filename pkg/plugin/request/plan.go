@@ -225,8 +225,11 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 // RefuseDowngrade refuses a version that is older than the one of an upgrade before
 // it in the queue: it could not begin once it is its turn.
 func RefuseDowngrade(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) error {
+	if isRollback(u) || isReboot(u) {
+		return nil
+	}
 	to, err := version.Parse(u.Spec.Version)
-	if err != nil || isRollback(u) {
+	if err != nil {
 		return err
 	}
 	first, newest := highest(before(s, u, at))

@@ -33,6 +33,9 @@ func Refuse(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgra
 // Idle returns what makes it true that there is nothing to do, if the plan has no work. Or it returns why that is
 // not so: a Rollback of nodes that are left out does not do what was asked.
 func Idle(decided plan.Plan, u *v1alpha1.ClusterUpgrade) (why string, err error) {
+	if isReboot(u) {
+		return "no node asks for a reboot", nil
+	}
 	to, err := version.Parse(u.Spec.Version)
 	if err == nil && isRollback(u) {
 		err = refuseLeftOut(decided, to)
@@ -69,6 +72,9 @@ const mostNamed = 5
 
 // refuseStep refuses a step that Kubernetes does not allow.
 func refuseStep(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
+	if isReboot(u) {
+		return nil
+	}
 	to, err := version.Parse(u.Spec.Version)
 	if err != nil || isRollback(u) { // Back has been checked
 		return err
@@ -99,8 +105,11 @@ func refuseStep(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 
 // refuseMethod refuses a minor by method Restart.
 func refuseMethod(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
+	if u.Spec.Strategy.Method != v1alpha1.MethodRestart {
+		return nil
+	}
 	to, err := version.Parse(u.Spec.Version)
-	if err != nil || u.Spec.Strategy.Method != v1alpha1.MethodRestart {
+	if err != nil {
 		return err
 	}
 	for _, server := range s.APIServers {
@@ -123,7 +132,7 @@ func refuseTrigger(decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 		return fmt.Errorf("%s; `kubectl upgrade releases` lists what is available", message)
 	}
 	problem := fmt.Sprintf("the coordinator would not begin with it: %s: %s", reason, message)
-	if isRollback(u) {
+	if isRollback(u) || isReboot(u) {
 		return errors.New(problem)
 	}
 	return fmt.Errorf("%s; `kubectl upgrade plan %s` shows more", problem, u.Spec.Version)
@@ -161,7 +170,7 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 		return errors.New(what)
 	}
 	ignore := "--ignore-check " + strings.Join(ids, ",") + "=REASON"
-	if isRollback(u) {
+	if isRollback(u) || isReboot(u) {
 		return fmt.Errorf("%s, or ignore it: add %s", what, ignore)
 	}
 	return fmt.Errorf("%s, or ignore it: `kubectl upgrade apply %s %s`", what, u.Spec.Version, ignore)

@@ -18,17 +18,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Back says which nodes a request takes back.
-type Back struct {
-	Nodes []string // their names; empty: every managed node
-}
-
 // maxNamed is the API's limit on the values of a label in a selector.
 const maxNamed = 32
 
-// Check returns an error unless the request names a release or, without Back, a minor.
+// Check returns an error unless the request is complete by itself.
 func (r Upgrade) Check() error {
-	if r.Back == nil {
+	switch {
+	case len(r.Nodes) > maxNamed:
+		return fmt.Errorf("%d nodes are named, and %d is the most: %s, or several commands", len(r.Nodes), maxNamed, r.every())
+	case r.Type == v1alpha1.TypeReboot:
+		return nil
+	case r.Type != v1alpha1.TypeRollback:
 		return CheckVersion(r.Version)
 	}
 	if _, err := version.Parse(r.Version); err != nil && r.Version != "" {
@@ -37,32 +37,42 @@ func (r Upgrade) Check() error {
 	if r.Method == string(v1alpha1.MethodRestart) {
 		return errors.New("--method=Restart: is for patches, and a node that is taken back starts again; give Reboot or SoftReboot, or leave it out")
 	}
-	if len(r.Back.Nodes) > maxNamed {
-		return fmt.Errorf("%d nodes are named, and %d is the most: use --all, or several commands", len(r.Back.Nodes), maxNamed)
-	}
 	return nil
+}
+
+// every returns how a command asks for every node.
+func (r Upgrade) every() string {
+	if r.Type == v1alpha1.TypeReboot {
+		return "name none, which means each that asks for a reboot"
+	}
+	return "use --all"
 }
 
 func isRollback(u *v1alpha1.ClusterUpgrade) bool { return rules.TypeOf(u) == v1alpha1.TypeRollback }
 
-// isLike reports whether u is an upgrade of the kind that is requested: no Rollback, or one of the
-// same nodes.
+func isReboot(u *v1alpha1.ClusterUpgrade) bool { return rules.TypeOf(u) == v1alpha1.TypeReboot }
+
+// isLike reports whether u is an upgrade of the kind that is requested: one to a version, or a
+// Rollback or Reboot of the same nodes.
 func (r Upgrade) isLike(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
-	if r.Back == nil || !isRollback(u) {
-		return r.Back == nil && !isRollback(u)
+	if r.Type == "" {
+		return !isRollback(u) && !isReboot(u)
 	}
-	selector, err := r.Back.selector(s)
+	if rules.TypeOf(u) != r.Type {
+		return false
+	}
+	selector, err := r.selector(s)
 	return err == nil && equality.Semantic.DeepEqual(selector, u.Spec.NodeSelector)
 }
 
 // selector selects the nodes, each by its own label. Nil: all are meant.
-func (b Back) selector(s clusterstate.Snapshot) (*v1alpha1.LabelSelector, error) {
-	if len(b.Nodes) == 0 {
+func (r Upgrade) selector(s clusterstate.Snapshot) (*v1alpha1.LabelSelector, error) {
+	if len(r.Nodes) == 0 {
 		return nil, nil
 	}
 	key := corev1.LabelHostname
 	var values []v1alpha1.LabelValue
-	for _, name := range b.Nodes {
+	for _, name := range r.Nodes {
 		i := slices.IndexFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", name)
@@ -85,18 +95,15 @@ func (b Back) selector(s clusterstate.Snapshot) (*v1alpha1.LabelSelector, error)
 	return &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: key, Operator: "In", Values: values}}}, nil
 }
 
-// takeBack makes a Rollback of u, if one is requested. It refuses nodes that cannot be taken back
+// takeBack makes a Rollback of u. It refuses nodes that cannot be taken back
 // to the version.
 func (r Upgrade) takeBack(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to version.Version) (err error) {
-	if r.Back == nil {
-		return nil
-	}
 	u.Name, u.Spec.Type = unusedName(s.Upgrades, "rollback-"+to.Name()), v1alpha1.TypeRollback
-	if u.Spec.NodeSelector, err = r.Back.selector(s); err != nil {
+	if u.Spec.NodeSelector, err = r.selector(s); err != nil {
 		return err
 	}
-	if len(r.Back.Nodes) > 0 {
-		return r.Back.checkNamed(s, to)
+	if len(r.Nodes) > 0 {
+		return r.checkNamed(s, to)
 	}
 	some := false
 	for _, n := range managedNodes(s) {
@@ -116,10 +123,10 @@ func (r Upgrade) takeBack(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, t
 }
 
 // checkNamed refuses named nodes that cannot be taken back to the version.
-func (b Back) checkNamed(s clusterstate.Snapshot, to version.Version) error {
+func (r Upgrade) checkNamed(s clusterstate.Snapshot, to version.Version) error {
 	managed := managedNodes(s)
 	var problems []string
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(b.Nodes))) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.Nodes))) {
 		i := slices.IndexFunc(managed, func(n clusterstate.Node) bool { return n.Name == name })
 		if i < 0 {
 			problems = append(problems, "node "+name+" is not managed: the UpgradePolicy's nodeSelector does not match it, or it does not get Kubernetes as a sysext image")
@@ -146,13 +153,7 @@ func (b Back) checkNamed(s clusterstate.Snapshot, to version.Version) error {
 
 // managedNodes returns those that the policy selects and that get Kubernetes as a sysext image.
 func managedNodes(s clusterstate.Snapshot) (nodes []clusterstate.Node) {
-	selector := labels.Everything()
-	if s.Policy != nil && s.Policy.Spec.NodeSelector != nil {
-		var err error
-		if selector, err = s.Policy.Spec.NodeSelector.AsSelector(); err != nil {
-			selector = labels.Nothing()
-		}
-	}
+	selector := policySelector(s)
 	for _, n := range s.Nodes {
 		lacks := slices.ContainsFunc(s.NodeUpgrades, func(u v1alpha1.NodeUpgrade) bool { return u.Name == n.Name && u.Status.LacksImage() })
 		if selector.Matches(labels.Set(n.Labels)) && (n.OS == "" || n.OS == "linux") && !lacks {
@@ -162,11 +163,23 @@ func managedNodes(s clusterstate.Snapshot) (nodes []clusterstate.Node) {
 	return nodes
 }
 
+// policySelector returns the policy's selector of nodes.
+func policySelector(s clusterstate.Snapshot) labels.Selector {
+	if s.Policy == nil || s.Policy.Spec.NodeSelector == nil {
+		return labels.Everything()
+	}
+	selector, err := s.Policy.Spec.NodeSelector.AsSelector()
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
 // former returns the version to which the nodes go back: the one that is asked for, that of an
 // unfinished request for the same, or else the newest older patch that the cluster ran, or that the
 // source offers. A note says which of them.
 func (r Upgrade) former(s clusterstate.Snapshot, at time.Time) (to version.Version, note string, err error) {
-	if _, err := r.Back.selector(s); err != nil {
+	if _, err := r.selector(s); err != nil {
 		return to, "", err
 	}
 	if r.Version != "" {
@@ -179,7 +192,7 @@ func (r Upgrade) former(s clusterstate.Snapshot, at time.Time) (to version.Versi
 			return to, "", err
 		}
 	}
-	from, err := r.Back.newest(s)
+	from, err := r.newest(s)
 	if err != nil {
 		return to, "", err
 	}
@@ -198,10 +211,10 @@ func (r Upgrade) former(s clusterstate.Snapshot, at time.Time) (to version.Versi
 
 // newest returns the newest version that the nodes run which are to be taken back: in the middle of an
 // upgrade some run an older one. Of all nodes, those that a person abandoned do not count.
-func (b Back) newest(s clusterstate.Snapshot) (from version.Version, err error) {
+func (r Upgrade) newest(s clusterstate.Snapshot) (from version.Version, err error) {
 	for _, n := range managedNodes(s) {
 		abandoned := slices.ContainsFunc(s.NodeUpgrades, func(u v1alpha1.NodeUpgrade) bool { return u.Name == n.Name && u.Abandoned != nil })
-		meant := len(b.Nodes) == 0 && !abandoned || slices.Contains(b.Nodes, n.Name)
+		meant := len(r.Nodes) == 0 && !abandoned || slices.Contains(r.Nodes, n.Name)
 		if v, err := version.Parse(n.Kubelet); err == nil && meant && from.Less(v) {
 			from = v
 		}

@@ -61,7 +61,7 @@ func takingBack(nodes ...string) func(*v1alpha1.ClusterUpgrade) {
 	return func(u *v1alpha1.ClusterUpgrade) {
 		u.Spec.Type, u.Spec.Version, u.Spec.Comment = v1alpha1.TypeRollback, strings.TrimPrefix(u.Name, "rollback-"), "it crashes"
 		if len(nodes) > 0 {
-			u.Spec.NodeSelector, _ = Back{Nodes: nodes}.selector(ranBefore())
+			u.Spec.NodeSelector, _ = Upgrade{Nodes: nodes}.selector(ranBefore())
 		}
 	}
 }
@@ -70,7 +70,7 @@ func takingBack(nodes ...string) func(*v1alpha1.ClusterUpgrade) {
 func TestRollback(t *testing.T) {
 	const newest = "The newest patch before v1.34.4 that this cluster ran is v1.34.3. | "
 	back := func(nodes ...string) Upgrade {
-		return Upgrade{Back: &Back{Nodes: nodes}, Reason: "it crashes", Flags: []string{"--reason"}}
+		return Upgrade{Type: v1alpha1.TypeRollback, Nodes: nodes, Reason: "it crashes", Flags: []string{"--reason"}}
 	}
 	to := func(version string, r Upgrade) Upgrade {
 		r.Version = version
@@ -126,7 +126,7 @@ func TestRollback(t *testing.T) {
 		"another has failed":                {work(ranBefore(upgrade("reboot", failed))), back(), newest + "error: ClusterUpgrade reboot has failed (node w-1 failed) and is still active, so this one would wait behind it: fix that, or add --retry to replace it"},
 		"the same again":                    {ranBefore(upgrade("rollback-v1.34.3", takingBack())), back(), "is rollback-v1.34.3"},
 		"the same, half done":               {altered(ranBefore(upgrade("rollback-v1.34.3", takingBack())), running("v1.34.3")), back(), "is rollback-v1.34.3"},
-		"another reason":                    {ranBefore(upgrade("rollback-v1.34.3", takingBack())), Upgrade{Back: &Back{}, Reason: "slow", Flags: []string{"--reason"}}, "error: ClusterUpgrade rollback-v1.34.3 asks for v1.34.3 already, and --reason would change it: leave that out to follow it, or `kubectl edit clusterupgrade rollback-v1.34.3`"},
+		"another reason":                    {ranBefore(upgrade("rollback-v1.34.3", takingBack())), Upgrade{Type: v1alpha1.TypeRollback, Reason: "slow", Flags: []string{"--reason"}}, "error: ClusterUpgrade rollback-v1.34.3 asks for v1.34.3 already, and --reason would change it: leave that out to follow it, or `kubectl edit clusterupgrade rollback-v1.34.3`"},
 		"other nodes":                       {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1"))), back("cp-1"), newest + "ClusterUpgrade rollback-v1.34.3 has not ended and comes before it; this plan leaves that out. | creates rollback-v1.34.3-2"},
 		"the same nodes":                    {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1", "cp-1"))), back("cp-1", "w-1"), "is rollback-v1.34.3"},
 		"it has failed, retry":              {ranBefore(upgrade("rollback-v1.34.3", takingBack(), failed)), retry(back()), "creates rollback-v1.34.3-2 retryOf rollback-v1.34.3"},
@@ -168,7 +168,7 @@ func managing(pool string) func(*clusterstate.Snapshot) {
 
 // TestRollbackObject checks the object that is created for a Rollback of some nodes.
 func TestRollbackObject(t *testing.T) {
-	r := Upgrade{Back: &Back{Nodes: []string{"w-1", "cp-1", "w-1"}}, Reason: "it crashes", IgnoreWindows: true}
+	r := Upgrade{Type: v1alpha1.TypeRollback, Nodes: []string{"w-1", "cp-1", "w-1"}, Reason: "it crashes", IgnoreWindows: true}
 	to, _ := version.Parse("v1.34.3")
 	u, err := r.Object(ranBefore(), to, now)
 	if err != nil {

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,11 +18,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Upgrade is a request for an upgrade: the arguments of `kubectl upgrade apply`, or with Back of
-// `kubectl upgrade rollback`. An empty field leaves the choice to the UpgradePolicy.
+// Upgrade is a request for an upgrade: the arguments of `kubectl upgrade apply`, `rollback` or
+// `reboot`. An empty field leaves the choice to the UpgradePolicy.
 type Upgrade struct {
-	Version        string     // a release such as v1.35.4, or a minor such as v1.35; with Back a release, or empty
-	Back           *Back      // nil: nothing is taken back
+	// Type is Rollback, Reboot, or empty: then the nodes are brought to Version.
+	Type v1alpha1.UpgradeType
+	// Version is a release such as v1.35.4, or a minor such as v1.35; of a Rollback a release, or
+	// empty. A Reboot has none.
+	Version string
+	// Nodes are the names of those that are taken back, or rebooted. Empty: every managed node.
+	Nodes          []string
 	Reason         string     // why it is requested
 	StartTime      *time.Time // nil: at once
 	MaxUnavailable string     // a number, or a percentage
@@ -37,15 +44,15 @@ type Upgrade struct {
 func (r Upgrade) Existing(s clusterstate.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	for _, u := range queueOf(s, at) {
 		switch failed := hasFailed(u.ClusterUpgrade); {
-		case u.Spec.Version != to.String() || !r.isLike(s, u.ClusterUpgrade) || failed && u.RetriedBy != nil:
+		case u.Spec.Version != r.specVersion(to) || !r.isLike(s, u.ClusterUpgrade) || failed && u.RetriedBy != nil:
 		case r.Retry && failed:
 			return nil, nil
 		case r.Retry && u.Spec.RetryOf == nil:
-			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, to)
+			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, Asked(u.ClusterUpgrade))
 		default:
 			if flags := r.conflicts(u.ClusterUpgrade); len(flags) > 0 {
 				return nil, fmt.Errorf("ClusterUpgrade %s asks for %s already, and %s would change it: leave that out to follow it, or `kubectl edit clusterupgrade %s`",
-					u.Name, to, strings.Join(flags, ", "), u.Name)
+					u.Name, Asked(u.ClusterUpgrade), strings.Join(flags, ", "), u.Name)
 			}
 			return u.ClusterUpgrade, nil
 		}
@@ -53,9 +60,23 @@ func (r Upgrade) Existing(s clusterstate.Snapshot, to version.Version, at time.T
 	return nil, nil
 }
 
+// specVersion returns what the request's spec.version is.
+func (r Upgrade) specVersion(to version.Version) string {
+	if r.Type == v1alpha1.TypeReboot {
+		return ""
+	}
+	return to.String()
+}
+
+// Asked returns what the upgrade asks for, such as v1.34.4.
+func Asked(u *v1alpha1.ClusterUpgrade) string {
+	return cmp.Or(u.Spec.Version, "a reboot")
+}
+
 // conflicts returns the flags that ask for something else than u does. A flag that
 // was not given asks for nothing, and checks that u ignores need not be named again:
-// so the command that created an upgrade always follows it.
+// so the command that created an upgrade always follows it. What is to be ignored, too, is
+// no conflict: Ignores returns it.
 func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 	spec, strategy := u.Spec, u.Spec.Strategy.Or(u.Status.Strategy)
 	agrees := map[string]bool{
@@ -63,9 +84,7 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--max-unavailable": r.MaxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(r.MaxUnavailable),
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
 		"--reason":          r.Reason == spec.Comment,
-		"--ignore-windows":  r.IgnoreWindows == spec.IgnoresWindows(),
-		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
-		"--ignore-gate":     !slices.ContainsFunc(r.IgnoreGates, func(g v1alpha1.IgnoredGate) bool { return !spec.IgnoresGate(g.Name) }),
+		"--ignore-windows":  r.IgnoreWindows || !spec.IgnoresWindows(),
 	}
 	return slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return agrees[flag] })
 }
@@ -96,7 +115,7 @@ func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Tim
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{Name: unusedName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), Comment: r.Reason, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
+			Version: r.specVersion(to), Comment: r.Reason, IgnoreChecks: r.IgnoreChecks, IgnoreGates: r.IgnoreGates,
 			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(r.Method)},
 		},
 	}
@@ -110,7 +129,13 @@ func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Tim
 		limit := intstr.Parse(r.MaxUnavailable)
 		u.Spec.Strategy.MaxUnavailable = &limit
 	}
-	err := r.takeBack(s, u, to)
+	var err error
+	switch r.Type {
+	case v1alpha1.TypeRollback:
+		err = r.takeBack(s, u, to)
+	case v1alpha1.TypeReboot:
+		err = r.reboot(s, u, at)
+	}
 	if err == nil {
 		u.Spec.RetryOf, err = r.retryOf(s, u, to, at)
 	}
@@ -133,8 +158,11 @@ func (r Upgrade) retryOf(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to
 		return last.Retry(), nil
 	case failed && r.Retry:
 		return last.Retry(), nil
+	case failed && r.Type == v1alpha1.TypeReboot: // a later reboot is another request
 	case failed:
 		return nil, fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to start again", to, last.Name, last.Status.Outcome, last.Name)
+	case r.Retry && r.Type == v1alpha1.TypeReboot:
+		return nil, errors.New("--retry: no Reboot of the same nodes has failed")
 	case r.Retry:
 		return nil, fmt.Errorf("--retry: no upgrade to %s has failed", to)
 	}
@@ -166,7 +194,7 @@ func (r Upgrade) lastTo(s clusterstate.Snapshot, to version.Version) *v1alpha1.C
 	var last *v1alpha1.ClusterUpgrade
 	for i := range s.Upgrades {
 		u := &s.Upgrades[i]
-		if u.Spec.Version == to.String() && r.isLike(s, u) && u.Status.Outcome != "" && (last == nil || last.Status.EndTime.Before(u.Status.EndTime)) {
+		if u.Spec.Version == r.specVersion(to) && r.isLike(s, u) && u.Status.Outcome != "" && (last == nil || last.Status.EndTime.Before(u.Status.EndTime)) {
 			last = u
 		}
 	}
@@ -207,8 +235,12 @@ func parse(text string) (version.Version, error) {
 // note about the patch. A minor for which there is an unfinished upgrade is that
 // upgrade's patch: it was chosen when that was created.
 func (r Upgrade) Target(s clusterstate.Snapshot, at time.Time) (to version.Version, note string, err error) {
-	if r.Back != nil {
+	switch r.Type {
+	case v1alpha1.TypeRollback:
 		return r.former(s, at)
+	case v1alpha1.TypeReboot:
+		note, err = r.asking(s)
+		return to, note, err
 	}
 	u := unfinishedTo(s, r.Version, r.Retry, at)
 	if u == nil {

@@ -22,7 +22,7 @@ func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 	u.Spec.Strategy.MaxUnavailable, u.Spec.Strategy.Method = &limit, v1alpha1.MethodReboot
 	inherited := intstr.Parse("2")
 	u.Status.Strategy = v1alpha1.Strategy{Method: v1alpha1.MethodRestart, MaxUnavailable: &inherited} // what it says itself counts
-	all := []string{"--start-time", "--max-unavailable", "--method", "--ignore-windows", "--ignore-check"}
+	all := []string{"--start-time", "--max-unavailable", "--method", "--ignore-windows"}
 	for name, row := range map[string]struct {
 		given Upgrade
 		start *time.Time
@@ -43,6 +43,27 @@ func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 		if got := row.given.conflicts(u); len(got) > 0 {
 			t.Errorf("%s: got differing flags %q without any flag", name, got)
 		}
+	}
+}
+
+// TestIgnored checks what an upgrade that exists is to ignore, too.
+func TestIgnored(t *testing.T) {
+	u := &v1alpha1.ClusterUpgrade{}
+	u.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "batch jobs", By: "ann"}}
+	given := Upgrade{IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "x"}, {ID: "etcd-single", Comment: "known"}}, IgnoreGates: []v1alpha1.IgnoredGate{{Name: "alerts", Comment: "noise"}}, IgnoreWindows: true}
+	more := given.Ignores(u)
+	if got, want := more.String(), "the gate alerts, the check etcd-single and maintenance windows"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := more.Flags(), []string{"--ignore-check", "--ignore-gate", "--ignore-windows"}; !slices.Equal(got, want) {
+		t.Errorf("got the flags %q, want %q", got, want)
+	}
+	fields := more.AddTo(u, "bob")
+	if len(fields) != 3 || !u.Spec.IgnoresWindows() || len(u.Spec.IgnoreChecks) != 2 || u.Spec.IgnoreChecks[0].By != "ann" || u.Spec.IgnoreChecks[1].By != "bob" || u.Spec.IgnoreGates[0].By != "bob" {
+		t.Errorf("got the fields %v and the spec %+v", fields, u.Spec)
+	}
+	if more := given.Ignores(u); !more.IsNone() || more.String() != "" || len(more.AddTo(u, "bob")) != 0 {
+		t.Errorf("it is to ignore %s again", more)
 	}
 }
 

@@ -23,6 +23,9 @@ type Status struct {
 	Queued []string `json:"queued,omitempty"`
 	// Last is the one that ended last.
 	Last *Upgrade `json:"last,omitempty"`
+	// Available is the newest patch that could be applied, while no upgrade is active. Empty: there is none,
+	// or that is not known.
+	Available string `json:"available,omitempty"`
 	// Approvals are those that are missing.
 	Approvals []Approval `json:"approvals,omitempty"`
 	// Policy is absent where there is none yet, or it may not be read.

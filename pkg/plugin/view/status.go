@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // NewStatus returns the values of the screen that shows the cluster. The active upgrade
@@ -51,8 +52,11 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 		v.Policy.Problems = append(v.Policy.Problems, Problem{Reason: hold.Reason, Message: hold.Message})
 	}
 	v.Last = NewUpgrade(lastEnded(s.Upgrades))
-	for _, schedule := range s.Schedules {
-		v.Schedules = append(v.Schedules, scheduleOf(schedule))
+	if v.Upgrade == nil {
+		v.Available = newerPatch(s)
+	}
+	for _, one := range s.Schedules {
+		v.Schedules = append(v.Schedules, scheduleOf(one, now))
 	}
 	slices.SortFunc(v.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	return v
@@ -97,10 +101,14 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 	return v
 }
 
-func scheduleOf(m v1alpha1.MaintenanceSchedule) Schedule {
+func scheduleOf(m v1alpha1.MaintenanceSchedule, now time.Time) Schedule {
 	v := Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: clusterstate.Instant(m.Status.UntilTime)}
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
 		v.State, v.Until, v.Message = "Invalid", nil, c.Message
+	}
+	if v.State == schedule.StateExcluded {
+		m.Spec.NodeSelector = nil // of whichever nodes
+		v.Message = schedule.NewMoment([]v1alpha1.MaintenanceSchedule{m}, now).IgnoringWindows(nil, "").Why
 	}
 	return v
 }

@@ -213,11 +213,7 @@ func Outcome(s clusterstate.Snapshot, name string) (ended bool, err error) {
 	case v.Outcome != "":
 		return true, Failure{fmt.Errorf("ClusterUpgrade %s ended: %s: %s; `kubectl upgrade history %s` shows the nodes", name, v.Outcome, v.Message, name)}
 	case v.Stalled && v.Reason == v1alpha1.ReasonNodeFailed:
-		again := fmt.Sprintf("`kubectl upgrade apply %s --retry` starts again", v.To)
-		if v.Type == v1alpha1.TypeRollback {
-			again = "the same `kubectl upgrade rollback` with --retry starts again"
-		}
-		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; fix that, then %s", name, v.Reason, v.Message, again)}
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; fix that, then %s", name, v.Reason, v.Message, v.Again())}
 	case v.Stalled && !v.Reason.Info().Resumes: // what resumes by itself can be watched
 		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Reason, v.Message)}
 	}

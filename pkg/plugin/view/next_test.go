@@ -1,0 +1,50 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+)
+
+// TestAvailable checks which newer patch the screen names while no upgrade is active.
+func TestAvailable(t *testing.T) {
+	offered := func(version string, architectures ...v1alpha1.Architecture) (o v1alpha1.OfferedVersion) {
+		o.Version = version
+		for _, a := range architectures {
+			o.Images = append(o.Images, v1alpha1.OfferedImage{Architecture: a})
+		}
+		return o
+	}
+	for name, row := range map[string]struct {
+		change func(*clusterstate.Snapshot)
+		want   string
+	}{
+		"the newest for all nodes": {func(*clusterstate.Snapshot) {}, "v1.34.6"},
+		"one that is blocked": {func(s *clusterstate.Snapshot) {
+			s.Policy.Spec.BlockedVersions = []v1alpha1.BlockedVersion{{Version: "v1.34.6", Comment: "slow"}}
+		}, "v1.34.5"},
+		"all run it": {func(s *clusterstate.Snapshot) { s.NodeUpgrades[0].Status.Versions.Kubelet = "v1.34.6" }, ""},
+		"not known":  {func(s *clusterstate.Snapshot) { s.Policy.Status.Offered = nil }, ""},
+		"no policy":  {func(s *clusterstate.Snapshot) { s.Policy = nil }, ""},
+		"an upgrade is active": {func(s *clusterstate.Snapshot) {
+			s.Upgrades = []v1alpha1.ClusterUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "u"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.6"}}}
+		}, ""},
+		"a node without images": {func(s *clusterstate.Snapshot) {
+			s.NodeUpgrades[0].Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage}
+		}, ""},
+	} {
+		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Nodes: []clusterstate.Node{{Name: "w", Architecture: "amd64"}}, NodeUpgrades: make([]v1alpha1.NodeUpgrade, 1)}
+		s.Policy.Name, s.NodeUpgrades[0].Name, s.NodeUpgrades[0].Status.Versions.Kubelet = v1alpha1.PolicyName, "w", "v1.34.4"
+		s.Policy.Status.Offered = []v1alpha1.OfferedVersion{
+			offered("v1.34.5", "amd64"), offered("v1.34.6", "amd64"), offered("v1.34.7", "arm64"), offered("v1.34.8-rc.1", "amd64"), offered("v1.35.0", "amd64"), offered("v1.34.4", "amd64"),
+		}
+		row.change(&s)
+		if got := NewStatus(s, time.Now()).Available; got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
+	}
+}

@@ -33,7 +33,8 @@ type scene struct {
 func scenes() []scene {
 	var all []scene
 	for _, family := range [][]scene{
-		versionScenes(), controlPlaneScenes(), unsupportedScenes(), leftOutScenes(), kubeadmScenes(), corefileScenes(), healthJobScenes(), etcdScenes(), certificateScenes(), diskScenes(),
+		versionScenes(), controlPlaneScenes(), unsupportedScenes(), leftOutScenes(), kubeadmScenes(), corefileScenes(),
+		healthJobScenes(), etcdScenes(), certificateScenes(), diskScenes(),
 		trapScenes(), workloadScenes(), webhookScenes(), otherScenes(), factsScenes(),
 	} {
 		all = append(all, family...)

@@ -48,18 +48,18 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"corefile", either,
-		"kubeadm (1.32 to 1.37) would refuse to upgrade because of CoreDNS: it knows no way from the installed version to its own, or a plugin or option of the Corefile. It warns of what would change in a Corefile that was edited",
-		"The finding says what to do. To see the Corefile: kubectl -n kube-system get configmap coredns -o yaml.",
+		"kubeadm (1.32 to 1.37) would refuse to upgrade, as it cannot migrate the installed CoreDNS or its Corefile; or it would change an edited Corefile",
+		"To see it: kubectl -n kube-system get configmap coredns -o yaml.",
 	},
 	{
 		"coredns-image", warns,
-		"CoreDNS runs with an image of another place than kubeadm's: kubeadm writes its whole Deployment anew, except the number of replicas",
-		"To keep another image, set imageRepository and imageTag below dns in ClusterConfiguration: kubectl -n kube-system edit configmap kubeadm-config.",
+		"kubeadm would replace CoreDNS's image by one of another place",
+		"To keep it, set imageRepository and imageTag below dns in ClusterConfiguration: kubectl -n kube-system edit configmap kubeadm-config.",
 	},
 	{
 		"health-job", either,
-		"kubeadm upgrade apply ends if a Job in kube-system is not done in time, and that may be so: no schedulable node takes it, a Windows node may take it, or the API server refuses it or its pod (a quota, a policy, a webhook; only the plugin asks, as the one who plans)",
-		"Remove the cause; or list CreateJob in apply.ignorePreflightErrors of /etc/kubernetes/kubeadm-upgrade.yaml on every control-plane node, and ignore this check. To see taints: kubectl get nodes -o custom-columns='NAME:.metadata.name,TAINTS:.spec.taints[*].key'.",
+		"the Job for which kubeadm upgrade apply waits would not be done: taints, a Windows node, or (only the plugin asks) a quota, policy or webhook",
+		"Remove the cause; or list CreateJob in apply.ignorePreflightErrors of /etc/kubernetes/kubeadm-upgrade.yaml on control planes, and ignore this check. To see taints: kubectl get nodes -o custom-columns='NAME:.metadata.name,TAINTS:.spec.taints[*].key'.",
 	},
 }
 

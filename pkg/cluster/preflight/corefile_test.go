@@ -65,7 +65,7 @@ func corefileScenes() []scene {
 		{check: "corefile", name: "no tag", alter: coreDNS(edited, "registry.example:5000/coredns"), want: []string{block}},
 		{check: "corefile", name: "a plugin that kubeadm does not know", alter: coreDNS(plugin, known), want: []string{block}},
 		{check: "corefile", name: "an option that kubeadm does not know", alter: coreDNS(option, known), want: []string{block}},
-		{check: "corefile", name: "kubeadm migrates it", alter: coreDNS(strings.Replace(edited, "hosts {", "hosts x {", 1), "registry.k8s.io/coredns/coredns:v1.6.5"), want: []string{warn}},
+		{check: "corefile", name: "kubeadm migrates it", alter: coreDNS(edited, "registry.k8s.io/coredns/coredns:v1.6.5"), want: []string{warn}},
 		{check: "corefile", name: "a plugin that CoreDNS has removed", alter: coreDNS(old, "k8s.gcr.io/coredns:1.4.0"), want: []string{block, image, warn}},
 		{check: "corefile", name: "braces do not match", alter: coreDNS("{\n errors\n", known), want: []string{block}},
 		{check: "corefile", name: "no Deployment", alter: coreDNS(edited), want: []string{block}},

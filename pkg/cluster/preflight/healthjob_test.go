@@ -42,7 +42,8 @@ func healthJobScenes() []scene {
 	const block, warn, unsupported = "Block health-job Job/kube-system/upgrade-health-check", "Warn health-job Job/kube-system/upgrade-health-check", "Warn unsupported"
 	return []scene{
 		{check: "health-job", name: "no node takes it", alter: taint("dedicated", "shop", noSchedule, all...), want: []string{block}},
-		{check: "health-job", name: "nor without an effect on what runs", alter: then(taint("dedicated", "", noExecute, workers...), taint("CriticalAddonsOnly", "true", noSchedule, planes...)), want: []string{block}},
+		{check: "health-job", name: "nor another effect", alter: then(
+			taint("dedicated", "", noExecute, workers...), taint("CriticalAddonsOnly", "true", noSchedule, planes...)), want: []string{block}},
 		{check: "health-job", name: "60 seconds", alter: to("v1.36.3", "v1.37.2", taint("dedicated", "shop", noSchedule, all...)), want: []string{block}},
 		{check: "health-job", name: "a control plane takes it", alter: then(taint("dedicated", "", noSchedule, workers...), taint(own, "", noSchedule, planes...))},
 		{check: "health-job", name: "another value than the tolerated one", alter: then(taint("dedicated", "", noSchedule, workers...), taint(own, "yes", noSchedule, planes...)), want: []string{block}},
@@ -50,10 +51,11 @@ func healthJobScenes() []scene {
 		{check: "health-job", name: "kubeadm creates none where all are cordoned", alter: cordon(all...)},
 		{check: "health-job", name: "a preference", alter: taint("dedicated", "", corev1.TaintEffectPreferNoSchedule, all...)},
 		{check: "health-job", name: "nodes have just become Ready", alter: taint("node.kubernetes.io/not-ready", "", noSchedule, all...)},
-		{check: "health-job", name: "workers are not Ready", alter: then(taint("node.kubernetes.io/unreachable", "", noSchedule, workers...), taint("dedicated", "", noSchedule, planes...), func(f *preflight.Facts) {
-			unready(f, "worker-1")
-			unready(f, "worker-2")
-		}), want: []string{block}},
+		{check: "health-job", name: "workers are not Ready", alter: then(taint("node.kubernetes.io/unreachable", "", noSchedule, workers...),
+			taint("dedicated", "", noSchedule, planes...), func(f *preflight.Facts) {
+				unready(f, "worker-1")
+				unready(f, "worker-2")
+			}), want: []string{block}},
 		{check: "health-job", name: "one comes back", alter: then(taint("dedicated", "", noSchedule, all...), func(f *preflight.Facts) {
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepRebooting
 		})},

@@ -41,6 +41,8 @@ func (r *Row) words(when func(time.Time) string) (state, sentence string) {
 		return "WAITS", message
 	case r.State == StateActive:
 		return "upgrades", message
+	case r.Reason == v1alpha1.ReasonExcluded:
+		return "frozen", message
 	case r.State == StateWaiting:
 		return "waits", message
 	case message == "" && r.Behind != nil:

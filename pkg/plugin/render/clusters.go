@@ -123,7 +123,8 @@ func clusterColumns(rows []fleet.Row, o Options) []column {
 		return wideClusterColumns(rows, o)
 	}
 	columns := []column{
-		{title: "CLUSTER", shortens: true}, {title: "STAGE", leaves: 2, as: "stage "}, {title: "RUNS", leaves: 4, as: "runs "}, {title: "NEXT", leaves: 3, as: "next "}, {title: "DONE", leaves: 1, as: "done "},
+		{title: "CLUSTER", shortens: true}, {title: "STAGE", leaves: 2, as: "stage "},
+		{title: "RUNS", leaves: 4, as: "runs "}, {title: "NEXT", leaves: 3, as: "next "}, {title: "DONE", leaves: 1, as: "done "},
 		{title: "STATE"}, {},
 	}
 	staged := false

@@ -111,7 +111,9 @@ func HistoryPage(e view.Ended, o Options) string {
 				took = duration.HumanDuration(r.EndTime.Sub(r.StartTime.Time))
 			}
 		}
-		for i, one := range []cell{{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain}} {
+		for i, one := range []cell{
+			{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain},
+		} {
 			columns[i].cells = append(columns[i].cells, one)
 		}
 	}

@@ -43,14 +43,14 @@ func (r Upgrade) asking(s clusterstate.Snapshot) (note string, err error) {
 	if len(problems) > 0 {
 		return "", errors.New(strings.Join(problems, "; "))
 	}
-	switch len(silent) {
-	case 0:
+	if len(silent) == 0 {
 		return "", nil
-	case 1:
-		return fmt.Sprintf("Node %s did not ask for a reboot when its agent last looked. It is rebooted only if it asks now: `touch /run/reboot-required` on it makes it ask.", silent[0]), nil
 	}
-	return fmt.Sprintf("Nodes %s did not ask for a reboot when their agents last looked. Each is rebooted only if it asks now: `touch /run/reboot-required` on it makes it ask.",
-		strings.Join(silent, ", ")), nil
+	nodes := "Node " + silent[0]
+	if len(silent) > 1 {
+		nodes = "Each of " + strings.Join(silent, ", ")
+	}
+	return nodes + " did not ask for a reboot when its agent last looked. It is rebooted only if it asks now: `touch /run/reboot-required` on it makes it ask.", nil
 }
 
 // asksForReboot reports whether the node's operating system asked for a reboot when its agent last looked.

@@ -50,7 +50,8 @@ func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 func TestIgnored(t *testing.T) {
 	u := &v1alpha1.ClusterUpgrade{}
 	u.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "batch jobs", By: "ann"}}
-	given := Upgrade{IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "x"}, {ID: "etcd-single", Comment: "known"}}, IgnoreGates: []v1alpha1.IgnoredGate{{Name: "alerts", Comment: "noise"}}, IgnoreWindows: true}
+	given := Upgrade{IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "bare-pod", Comment: "x"}, {ID: "etcd-single", Comment: "known"}},
+		IgnoreGates: []v1alpha1.IgnoredGate{{Name: "alerts", Comment: "noise"}}, IgnoreWindows: true}
 	more := given.Ignores(u)
 	if got, want := more.String(), "the gate alerts, the check etcd-single and maintenance windows"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -59,7 +60,8 @@ func TestIgnored(t *testing.T) {
 		t.Errorf("got the flags %q, want %q", got, want)
 	}
 	fields := more.AddTo(u, "bob")
-	if len(fields) != 3 || !u.Spec.IgnoresWindows() || len(u.Spec.IgnoreChecks) != 2 || u.Spec.IgnoreChecks[0].By != "ann" || u.Spec.IgnoreChecks[1].By != "bob" || u.Spec.IgnoreGates[0].By != "bob" {
+	checks := u.Spec.IgnoreChecks
+	if len(fields) != 3 || !u.Spec.IgnoresWindows() || len(checks) != 2 || checks[0].By != "ann" || checks[1].By != "bob" || u.Spec.IgnoreGates[0].By != "bob" {
 		t.Errorf("got the fields %v and the spec %+v", fields, u.Spec)
 	}
 	if more := given.Ignores(u); !more.IsNone() || more.String() != "" || len(more.AddTo(u, "bob")) != 0 {

@@ -40,7 +40,8 @@ func TestAvailable(t *testing.T) {
 		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Nodes: []clusterstate.Node{{Name: "w", Architecture: "amd64"}}, NodeUpgrades: make([]v1alpha1.NodeUpgrade, 1)}
 		s.Policy.Name, s.NodeUpgrades[0].Name, s.NodeUpgrades[0].Status.Versions.Kubelet = v1alpha1.PolicyName, "w", "v1.34.4"
 		s.Policy.Status.Offered = []v1alpha1.OfferedVersion{
-			offered("v1.34.5", "amd64"), offered("v1.34.6", "amd64"), offered("v1.34.7", "arm64"), offered("v1.34.8-rc.1", "amd64"), offered("v1.35.0", "amd64"), offered("v1.34.4", "amd64"),
+			offered("v1.34.5", "amd64"), offered("v1.34.6", "amd64"), offered("v1.34.7", "arm64"), offered("v1.34.8-rc.1", "amd64"),
+			offered("v1.35.0", "amd64"), offered("v1.34.4", "amd64"),
 		}
 		row.change(&s)
 		if got := NewStatus(s, time.Now()).Available; got != row.want {

@@ -79,7 +79,7 @@ type prediction struct {
 	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
 	staged  *time.Time      // when the images that are being staged will be there
 	pass1   *Pass
-	idle    int             // instants since a node last began
+	idle    int // instants since a node last began
 }
 
 type span struct{ start, end time.Time }

@@ -17,5 +17,6 @@ func init() {
 
 // Refuses is refuses.
 var Refuses = refuses
+
 // OtherWords returns what people type for a command.
 func OtherWords() []string { return slices.Sorted(maps.Keys(otherWords)) }

@@ -29,7 +29,7 @@ func nodeTable(nodes []view.Node, upgrade *view.Upgrade, o Options) string {
 		{"STEP", func(n view.Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
 		{"SINCE", func(n view.Node) cell { return cell{o.age(n.Since), plain} }},
 		{"WHY", func(n view.Node) cell {
-			if upgradeSays(upgrade, n.Reason, n.Message) {
+			if o.upgradeSays(upgrade, n.Reason, n.Message) {
 				return cell{string(n.Reason), whyColor(n)}
 			}
 			return cell{nodeWhy(n, o), whyColor(n)}

@@ -43,7 +43,7 @@ func planCells(n plan.NodePlan, upgrade *view.Upgrade, o Options) []cell {
 		at = o.short
 	}
 	why := cell{o.why(n.Reason, n.Message, n.Until), plain}
-	if upgradeSays(upgrade, n.Reason, n.Message) {
+	if o.upgradeSays(upgrade, n.Reason, n.Message) {
 		why.text = string(n.Reason)
 	}
 	return []cell{

@@ -27,6 +27,10 @@ func oneFailed() plan.Plan {
 func TestPlanSaysOnce(t *testing.T) {
 	o := render.Options{Now: now, Zone: time.UTC, Width: 80}
 	golden(t, "plan-once-80", render.Plan(oneFailed(), nil, o))
+	says := &view.Upgrade{Name: "v1.34.5", Reason: v1alpha1.ReasonNodeFailed, Message: "node cp1 failed (RolledBack): " + oneFailed().Nodes[0].Message}
+	if text := strings.Join(strings.Fields(render.Plan(oneFailed(), says, o)), " "); strings.Count(text, "the kubelet is not healthy") != 1 || !strings.Contains(text, "Blocked RolledBack") {
+		t.Errorf("the cause is there more than once:\n%s", text)
+	}
 	apart := oneFailed()
 	for i := range apart.Nodes[1:] {
 		apart.Nodes[i+1].From = fmt.Sprintf("v1.34.%d", i%2+3)

@@ -54,10 +54,14 @@ func progressReasons(p view.Progress, o Options, of func(view.NodeProgress) bool
 	return order
 }
 
-// says reports whether the lines above a table of nodes show this reason already, as the one of
-// the whole upgrade: the table then has its code alone.
-func upgradeSays(u *view.Upgrade, reason v1alpha1.Reason, message string) bool {
-	return u != nil && message != "" && u.Reason == reason && u.Message == message
+// upgradeSays reports whether the lines above a table of nodes show this reason already, as the one of
+// the whole upgrade: the table then has its code alone. On a terminal they show it, too, where they quote it.
+func (o Options) upgradeSays(u *view.Upgrade, reason v1alpha1.Reason, message string) bool {
+	if u == nil || message == "" {
+		return false
+	}
+	quoted := o.Width > 0 && reason != "" && textWidth(message) > narrowest && strings.Contains(u.Message, message)
+	return quoted || u.Reason == reason && u.Message == message
 }
 
 // heldUp reports whether the node waits for more than its turn.

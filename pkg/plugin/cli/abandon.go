@@ -76,6 +76,9 @@ func (a *abandon) run(ctx context.Context, node string) error {
 	if view.StateOf(u.Status.Step) != view.StateFailed && reader.isReady(ctx, node) {
 		fmt.Fprintf(a.ErrOut, "warning: node %s is Ready: it takes part again as soon as its agent has seen this\n", node)
 	}
+	if policy, err := reader.policy(ctx); err == nil {
+		a.noteName(policy)
+	}
 	if err := a.confirm(ctx, node); err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (a *abandon) confirm(ctx context.Context, node string) error {
 	if a.yes || a.mode != dryRunNone {
 		return nil
 	}
-	return a.question(ctx, fmt.Sprintf("Is node %s powered off, and will it not come back? Its slot is freed.", node), "nothing was changed")
+	return a.question(ctx, fmt.Sprintf("Is node %s%s powered off, and will it not come back? Its slot is freed.", node, a.ofCluster()), "nothing was changed")
 }
 
 // write writes the field.

@@ -254,7 +254,7 @@ func (a *apply) ignoreMore(ctx context.Context, u *v1alpha1.ClusterUpgrade) erro
 		return nil
 	}
 	if !a.yes && a.mode == dryRunNone {
-		if err := a.question(ctx, fmt.Sprintf("Let ClusterUpgrade %s ignore %s?", u.Name, more), "nothing was changed"); err != nil {
+		if err := a.question(ctx, fmt.Sprintf("Let ClusterUpgrade %s%s ignore %s?", u.Name, a.ofCluster(), more), "nothing was changed"); err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,7 @@ type program struct {
 	lists                    *snapshot.Lists // what the last snapshotFrom has read of the cluster
 	sources                  *sources        // the indexes that were read, where they may be read once. Nil: each time
 	reached                  *reached
+	clusterName              string // what people call the cluster; see noteName
 	color                    string
 	verbosity                int
 	version                  string

@@ -21,14 +21,15 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	if a.yes {
 		return nil
 	}
-	question := fmt.Sprintf("Upgrade %s to %s?", nodesToGo(decided), u.Spec.Version)
+	nodes := nodesToGo(decided) + a.ofCluster()
+	question := fmt.Sprintf("Upgrade %s to %s?", nodes, u.Spec.Version)
 	switch {
 	case a.request.Type == v1alpha1.TypeRollback:
-		question = fmt.Sprintf("Take %s back to %s?", nodesToGo(decided), u.Spec.Version)
+		question = fmt.Sprintf("Take %s back to %s?", nodes, u.Spec.Version)
 	case a.request.Type == v1alpha1.TypeReboot && request.HasWork(decided):
-		question = fmt.Sprintf("Reboot %s?", nodesToGo(decided))
+		question = fmt.Sprintf("Reboot %s?", nodes)
 	case a.request.Type == v1alpha1.TypeReboot:
-		question = "Let the agents look again, and reboot the nodes that then ask for it?"
+		question = "Let the agents" + a.ofCluster() + " look again, and reboot the nodes that then ask for it?"
 	}
 	return a.question(ctx, question, "nothing was changed")
 }

@@ -87,6 +87,7 @@ func (d *diagnosis) run(ctx context.Context) error {
 	}
 	made := doctor.Check(facts)
 	if d.forPeople() {
+		d.noteName(facts.Policy)
 		options := d.drawing()
 		options.Wide = d.format() == "wide"
 		_, err = io.WriteString(d.drawn, render.Diagnosis(made, options))

@@ -171,10 +171,11 @@ func (p *program) drawing() render.Options {
 	// https://no-color.org: any value but the empty one.
 	colored := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return render.Options{
-		Now:   p.now(),
-		Zone:  time.Local,
-		Width: width,
-		Color: p.color == "always" || p.color == "auto" && colored,
+		Now:     p.now(),
+		Cluster: p.clusterName,
+		Zone:    time.Local,
+		Width:   width,
+		Color:   p.color == "always" || p.color == "auto" && colored,
 	}
 }
 

@@ -161,7 +161,11 @@ func (n *planCommand) code(decided plan.Plan) error {
 // read returns the snapshot of a file, or of the cluster.
 func (n *planCommand) read(ctx context.Context) (snapshotFile, error) {
 	if n.snapshotFile != "" {
-		return loadSnapshot(n.snapshotFile)
+		shot, err := loadSnapshot(n.snapshotFile)
+		if err == nil && shot.Policy != nil {
+			n.clusterName = shot.Policy.Spec.ClusterName
+		}
+		return shot, err
 	}
 	return n.takeSnapshot(ctx, n.version != "")
 }

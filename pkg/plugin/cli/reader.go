@@ -214,6 +214,7 @@ func (p *program) snapshotFrom(ctx context.Context, reader *reader, checks bool)
 	if err := requireNames(shot.Snapshot); err != nil {
 		return shot, err
 	}
+	p.noteName(shot.Policy)
 	shot.Source = p.readSource(ctx, shot.Policy, nil)
 	return shot, nil
 }

@@ -53,6 +53,7 @@ func (r *releases) run(ctx context.Context) error {
 		return err
 	}
 	policy, err := reader.policy(ctx)
+	r.noteName(policy)
 	s.Source = r.readSource(ctx, policy, err)
 	items := view.NewMinors(s, r.now())
 	switch {

@@ -95,6 +95,7 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.noteName(first.Policy)
 	if s.filter.selector != nil && first.NodesUnread {
 		return errUnreadLabels
 	}

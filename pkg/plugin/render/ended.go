@@ -37,7 +37,7 @@ func succeeded(p view.Progress, o Options) string {
 		text += " (" + expected + ")"
 	}
 	var b strings.Builder
-	o.hang(&b, "", 0, cell{capital(o.said(text)) + ".", green})
+	o.hang(&b, "", 0, cell{o.of(capital(o.said(text))) + ".", green})
 	b.WriteString(o.tookTable(p))
 	command := fmt.Sprintf("kubectl upgrade report %s --output-file %s.html", u.Name, u.Name)
 	b.WriteString("\n" + o.commands([][2]string{{command, "the report, as a page"}}))
@@ -124,7 +124,7 @@ func stopped(p view.Progress, o Options) string {
 		if u.Outcome != "" {
 			text = strings.TrimSuffix(string(u.Outcome)+": "+o.said(u.Message), ": ")
 		}
-		o.hang(&b, "", 0, cell{text, red})
+		o.hang(&b, "", 0, cell{o.of(text), red})
 	} else {
 		text := "STOPPED:"
 		for _, n := range failed[:min(len(failed), view.MostNames)] {
@@ -133,7 +133,7 @@ func stopped(p view.Progress, o Options) string {
 		if more := len(failed) - view.MostNames; more > 0 {
 			text += fmt.Sprintf(" %d more failed.", more)
 		}
-		o.hang(&b, "", 0, cell{text + others(p.Nodes), red})
+		o.hang(&b, "", 0, cell{o.of(text + others(p.Nodes)), red})
 		_, cause := failed[0].Failure()
 		for _, line := range []string{cause, lastLine(failed[0])} {
 			if line != "" {

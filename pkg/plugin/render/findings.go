@@ -158,5 +158,5 @@ func Diagnosis(d doctor.Diagnosis, o Options) string {
 		}
 	}
 	header := []string{"LEVEL", "CHECK", "WHAT"}
-	return o.draw(table{columns: columnsOf(header, rows), commands: commands}) + "\n" + o.paint(strings.Join(parts, ", "), doctorColors[d.Verdict]) + "\n"
+	return o.titles(o.clusterRows()) + o.draw(table{columns: columnsOf(header, rows), commands: commands}) + "\n" + o.paint(strings.Join(parts, ", "), doctorColors[d.Verdict]) + "\n"
 }

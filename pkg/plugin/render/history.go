@@ -19,7 +19,7 @@ func HistoryTable(items []view.Ended, o Options) string {
 		return "No upgrade has ended yet.\n"
 	}
 	if o.Wide {
-		return wideHistory(items, o)
+		return o.named(wideHistory(items, o))
 	}
 	columns := []column{{title: "BEGAN"}, {title: "UPGRADE"}, {title: "FROM → TO", leaves: 2}, {title: "TOOK", leaves: 1, as: "took "}, {title: "OUTCOME"}}
 	at, zone := o.minute, o.sameZone(items)
@@ -40,7 +40,7 @@ func HistoryTable(items []view.Ended, o Options) string {
 			columns[i].cells = append(columns[i].cells, one)
 		}
 	}
-	return o.draw(table{columns: columns})
+	return o.named(o.draw(table{columns: columns}))
 }
 
 // sameZone returns the abbreviation of the zone in which all of them began. Empty: the clock was set forward or back between.
@@ -70,13 +70,13 @@ func wideHistory(items []view.Ended, o Options) string {
 
 // HistoryPage draws one upgrade node by node.
 func HistoryPage(e view.Ended, o Options) string {
-	lines := [][2]cell{
+	lines := append(o.clusterRows(),
 		titled("Upgrade:", cell{e.Name + ", " + path(view.Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
 		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+o.said(e.Message), ": "), endColor(e.Outcome)}),
 		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
 		titled("Ended:", cell{o.minute(e.EndTime) + ", took " + endedTook(e), plain}),
 		titled("Nodes:", cell{endedDone(e), plain}),
-	}
+	)
 	if e.RequestedBy != "" {
 		lines = append(lines, titled("Requested:", cell{"by " + e.RequestedBy, plain}))
 	}
@@ -164,7 +164,7 @@ func Releases(items []view.Minor, o Options) string {
 		}
 		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, supportCell(r), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
 	}
-	text := o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
+	text := o.named(o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows))
 	var blocked []v1alpha1.BlockedVersion
 	for _, r := range items {
 		blocked = append(blocked, r.Blocked...)

@@ -41,7 +41,7 @@ func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 
 // planHead returns the lines above the table.
 func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
-	rows := takenBackRows(takenBefore(p), o)
+	rows := append(o.clusterRows(), takenBackRows(takenBefore(p), o)...)
 	switch {
 	case upgrade != nil:
 		rows = append(rows, titled("Upgrade:", cell{upgrade.Name + ", " + path(*upgrade), bold}))

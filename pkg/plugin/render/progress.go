@@ -42,7 +42,7 @@ func Follow(p view.Progress, lines int, o Options) string {
 func progressHead(p view.Progress, o Options) [][2]cell {
 	u := p.Upgrade
 	text := u.Name + ", " + path(u)
-	rows := append(problemRows(p.Problems, o), titled("Upgrade:", cell{text, bold}))
+	rows := append(append(o.clusterRows(), problemRows(p.Problems, o)...), titled("Upgrade:", cell{text, bold}))
 	summary := o.why(u.Reason, u.Message, nil)
 	if u.Reason == v1alpha1.ReasonReleased {
 		summary = "" // the table shows the active nodes

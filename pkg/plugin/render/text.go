@@ -19,6 +19,8 @@ import (
 type Options struct {
 	// Now gives ages their length.
 	Now time.Time
+	// Cluster is what people call the cluster. Empty: it is not said.
+	Cluster string
 	// Zone is the zone that times are printed in.
 	Zone *time.Location
 	// Width of the terminal in columns; 0: no limit.
@@ -35,6 +37,31 @@ type Options struct {
 	Selector string
 	// Unchecked is why there are no findings for a plan; empty: the checks were made.
 	Unchecked string
+}
+
+// clusterRows returns the line with which a screen begins: which cluster it shows.
+func (o Options) clusterRows() [][2]cell {
+	if o.Cluster == "" {
+		return nil
+	}
+	return [][2]cell{titled("Cluster:", cell{o.Cluster, bold})}
+}
+
+// of returns a sentence that begins with the cluster's name.
+func (o Options) of(sentence string) string {
+	if o.Cluster == "" {
+		return sentence
+	}
+	return o.Cluster + ": " + sentence
+}
+
+// named returns a list under the line that says of which cluster it is: for people at a terminal, not for a program that
+// counts on the header being the first line.
+func (o Options) named(list string) string {
+	if o.Width == 0 {
+		return list
+	}
+	return o.titles(o.clusterRows()) + list
 }
 
 // shownRows returns the line that says how many of the nodes are shown.

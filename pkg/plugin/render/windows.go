@@ -28,7 +28,7 @@ func Windows(openings []schedule.Opening, o Options) string {
 		closes.color = ink
 		rows = append(rows, []cell{opens, closes, {lasts, plain}, {strings.Join(opening.Windows, ", "), plain}})
 	}
-	return o.table([]string{"OPENS", "CLOSES", "LASTS", "WINDOWS"}, rows)
+	return o.named(o.table([]string{"OPENS", "CLOSES", "LASTS", "WINDOWS"}, rows))
 }
 
 // day returns a time with its weekday and zone.

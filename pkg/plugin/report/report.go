@@ -21,6 +21,8 @@ type Report struct {
 	Kind       string `json:"kind"`
 	// GeneratedTime is the instant that the report shows.
 	GeneratedTime time.Time `json:"generatedTime"`
+	// ClusterName is what the UpgradePolicy called the cluster when the upgrade ended, or calls it.
+	ClusterName string `json:"clusterName,omitempty"`
 	Upgrade       Upgrade   `json:"upgrade"`
 	// Usual is how long the parts of a node's upgrade were expected to take.
 	Usual Usual `json:"usual"`
@@ -83,6 +85,14 @@ func (u Upgrade) Took(now time.Time) time.Duration {
 		now = *u.EndTime
 	}
 	return max(now.Sub(*u.StartTime), 0)
+}
+
+// Of returns a title that begins with the cluster's name, if it has one.
+func (r *Report) Of(title string) string {
+	if r.ClusterName == "" {
+		return title
+	}
+	return r.ClusterName + ": " + title
 }
 
 // Usual is how long the parts of a node's upgrade were expected to take, without settling
@@ -249,6 +259,9 @@ func (b *builder) addPresent() {
 // addUpgrade adds what is known of the upgrade itself: from its record, and from its
 // ClusterUpgrade where that still exists.
 func (b *builder) addUpgrade() {
+	if b.snapshot.Policy != nil {
+		b.report.ClusterName = b.snapshot.Policy.Spec.ClusterName
+	}
 	if len(b.record) > 0 {
 		b.addRecord(b.record[0].Spec.UpgradeSummary)
 	}
@@ -264,6 +277,7 @@ func (b *builder) addUpgrade() {
 }
 
 func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
+	b.report.ClusterName = cmp.Or(r.ClusterName, b.report.ClusterName)
 	b.report.Upgrade = Upgrade{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
 		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), Comment: r.Comment,

@@ -104,7 +104,7 @@ func (d *document) summary() {
 	if u.Suspended {
 		outcome = "suspended"
 	}
-	d.line("## %s: %s\n", text(title(u)), outcome)
+	d.line("## %s: %s\n", text(d.Of(title(u))), outcome)
 	if u.Message != "" {
 		d.line("%s\n", d.said(u.Message))
 	}

@@ -67,7 +67,7 @@ func newDocument(r *report.Report, o Options) document {
 	l := lanes{axis: newAxis(r), report: r, detailed: len(r.Nodes) <= maxRows}
 	l.clock = newClock(o.Zone, l.segments[0].start, l.segments[len(l.segments)-1].end, r.GeneratedTime)
 	d := document{
-		Report: r, Title: title(r.Upgrade), Subtitle: subtitle(r), Badge: badgeOf(r.Upgrade),
+		Report: r, Title: r.Of(title(r.Upgrade)), Subtitle: subtitle(r), Badge: badgeOf(r.Upgrade),
 		Names: namesClass(r.Nodes), Zone: l.name(), ZoneShort: r.GeneratedTime.In(o.Zone).Format("MST"), Version: o.Version, Generated: l.full(r.GeneratedTime), Large: !l.detailed,
 		TickSets: l.tickSets(l.clock), Gaps: l.gaps(), Zooms: zooms, Kinds: kinds, Calendars: l.calendars(),
 		Findings: findingRows(r), Windows: l.windowRows(), Expected: expected(r.Usual),

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// noteName notes what people call the cluster, by its UpgradePolicy, or else by the kubeconfig's context and the server.
+// Screens and questions begin with it. The fleet's commands name each of their clusters themselves.
+func (p *program) noteName(policy *v1alpha1.UpgradePolicy) {
+	if p.access != nil {
+		return
+	}
+	if policy != nil && policy.Spec.ClusterName != "" {
+		p.clusterName = policy.Spec.ClusterName
+		return
+	}
+	access, err := p.cluster.ToRESTConfig()
+	if err != nil {
+		return // what needs the cluster says so
+	}
+	p.clusterName = access.Host
+	config, err := p.cluster.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return
+	}
+	if name := cmp.Or(*p.cluster.Context, config.CurrentContext); name != "" {
+		p.clusterName = name + " (" + access.Host + ")"
+	}
+}
+
+// ofCluster names the cluster in a question about something of it.
+func (p *program) ofCluster() string {
+	if p.clusterName == "" {
+		return ""
+	}
+	return " of " + p.clusterName
+}

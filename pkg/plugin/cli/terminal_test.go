@@ -108,7 +108,7 @@ func (s *session) exit(want int) string {
 func TestTerminalShowsWholeUpgrade(t *testing.T) {
 	c, config, args := minorCluster(t)
 	s := openTerminal(t, config, 100, 40, nil, args...)
-	asked := s.await("Upgrade 3 nodes to v1.35.4? [y/N]")
+	asked := s.awaitMatch(regexp.MustCompile(`Upgrade 3 nodes of .*https://\S+ to v1\.35\.4\? \[y/N\]`))
 	for _, words := range []string{"Minor v1.34.4 -> v1.35.4", "FINDING", "Ignored   control-plane-pod", "DECISION   START"} {
 		if !strings.Contains(asked, words) {
 			t.Errorf("the screen before the question has no %q:\n%s", words, asked)
@@ -122,9 +122,10 @@ func TestTerminalShowsWholeUpgrade(t *testing.T) {
 	c.statuses[node].Slot = "slot-0"
 	c.setStep(node, v1alpha1.StepLocking, v1alpha1.ReasonReleased, "takes its slot")
 	c.setStep(node, v1alpha1.StepDraining, v1alpha1.ReasonDrainBlocked, "PodDisruptionBudget web/web allows no eviction of pod web/web-0")
-	s.awaitMatch(regexp.MustCompile(`(?m)^Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
+	s.awaitMatch(regexp.MustCompile(`(?m)^Cluster:    .*https://(?s:.*)
+Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
 Progress:   #+\.+ 0 of 3 nodes done, for \d+s
-Expected:   .*
+Expected:   (?s:.*?)
 Blocked:    worker-1.eu-central-1.compute.internal: DrainBlocked: PodDisruptionBudget web/web allows
             no eviction of pod web/web-0
 
@@ -158,7 +159,7 @@ func TestNarrowTerminalWithoutColor(t *testing.T) {
 	c.setStep("cp-1", v1alpha1.StepKubeadm, v1alpha1.ReasonReleased, "kubeadm upgrade apply v1.35.4 runs")
 	s.awaitMatch(regexp.MustCompile(`(?m)^Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
 Progress:   #+\.+ 0 of 3 nodes done, for \d+s
-Expected:   .*
+Expected:   (?s:.*?)
 Active:     cp-1: kubeadm upgrade apply v1.35.4
             runs
 
@@ -269,7 +270,7 @@ func TestTerminalAsksBeforeItAbandons(t *testing.T) {
 		{"y\r", "nodeupgrade.kubectl-upgrade.dev/cp-1 abandoned", 0},
 	} {
 		s := openTerminal(t, config, 100, 40, nil, "abandon", "cp-1", "--reason", "- its disk died")
-		s.await("Is node cp-1 powered off, and will it not come back? Its slot is freed. [y/N]")
+		s.awaitMatch(regexp.MustCompile(`(?s)Is node cp-1 of .*https://\S+ powered off.*\[y/N\]`))
 		s.press(row.keys)
 		if left := s.exit(row.code); !strings.Contains(left, row.says) {
 			t.Errorf("%q: the screen has no %q:\n%s", row.keys, row.says, left)

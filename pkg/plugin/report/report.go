@@ -22,8 +22,8 @@ type Report struct {
 	// GeneratedTime is the instant that the report shows.
 	GeneratedTime time.Time `json:"generatedTime"`
 	// ClusterName is what the UpgradePolicy called the cluster when the upgrade ended, or calls it.
-	ClusterName string `json:"clusterName,omitempty"`
-	Upgrade       Upgrade   `json:"upgrade"`
+	ClusterName string  `json:"clusterName,omitempty"`
+	Upgrade     Upgrade `json:"upgrade"`
 	// Usual is how long the parts of a node's upgrade were expected to take.
 	Usual Usual `json:"usual"`
 	// Nodes are in upgrade order.

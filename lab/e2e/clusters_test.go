@@ -94,6 +94,39 @@ var strangeClusters = []strangeCluster{
 	}, {
 		name: "backup-of-manifest", public: "kubeadm#2823", make: "cp /etc/kubernetes/manifests/kube-scheduler.yaml /etc/kubernetes/manifests/kube-scheduler.backup.yaml",
 		undo: "rm /etc/kubernetes/manifests/kube-scheduler.backup.yaml", words: "both declare the pod kube-scheduler", goes: true,
+	}, {
+		name: "coredns-of-their-own", public: "kubeadm#2346",
+		make: "$kubectl -n kube-system get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image}' >/root/coredns; " +
+			"$kubectl -n kube-system set image deployment/coredns coredns=$(cat /root/coredns)-own",
+		undo: "$kubectl -n kube-system set image deployment/coredns coredns=$(cat /root/coredns)", words: "Block corefile: .*-own",
+	}, {
+		name: "taints-everywhere", public: "kubeadm#2035",
+		make: "$kubectl taint nodes --all team=a:NoSchedule", undo: "$kubectl taint nodes --all team-", words: "Block health-job: .*no node takes its pod",
+	}, {
+		name: "aggregated-api-away", public: "kubernetes/kubernetes#105246", goes: true,
+		make: "printf 'apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.away.example.com}\nspec: {group: away.example.com, version: v1, groupPriorityMinimum: 100, " +
+			"versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: away, port: 443}}\n' | $kubectl apply -f -",
+		undo: "$kubectl delete apiservice v1.away.example.com",
+	}, {
+		name: "static-pod-with-admin-conf", public: "kube-vip's guide for static pods", goes: true,
+		make: "image=$(ctr -n k8s.io images ls -q | grep pause | grep -v sha256 | head -n 1); printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-vip, namespace: kube-system}\nspec:\n  hostNetwork: true\n" +
+			"  containers: [{name: kube-vip, image: \"%s\", imagePullPolicy: IfNotPresent, volumeMounts: [{name: config, mountPath: /etc/kubernetes/admin.conf}]}]\n" +
+			"  volumes: [{name: config, hostPath: {path: /etc/kubernetes/admin.conf}}]\n' \"$image\" >/etc/kubernetes/manifests/kube-vip.yaml",
+		undo: "rm /etc/kubernetes/manifests/kube-vip.yaml",
+	}, {
+		name: "files-of-the-api-server", public: "Kubernetes' pages on encryption at rest, auditing and admission", goes: true,
+		make: "printf 'apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{identity: {}}, {secretbox: {keys: [{name: a, secret: MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=}]}}]}]\n' >/etc/kubernetes/encryption.yaml; " +
+			"printf 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n' >/etc/kubernetes/audit.yaml; " +
+			"printf 'apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: []\n' >/etc/kubernetes/admission.yaml",
+		config: func(c map[string]any) {
+			var volumes []any
+			for name, arg := range map[string]string{"encryption": "encryption-provider-config", "audit": "audit-policy-file", "admission": "admission-control-config-file"} {
+				path := "/etc/kubernetes/" + name + ".yaml"
+				extraArg("apiServer", arg, path)(c)
+				volumes = append(volumes, map[string]any{"name": name, "hostPath": path, "mountPath": path, "readOnly": true, "pathType": "File"})
+			}
+			within(c, "apiServer")["extraVolumes"] = volumes
+		},
 	},
 }
 

@@ -6,6 +6,7 @@ import "embed"
 
 //go:generate go run -C paragraphs .
 //go:generate go run -C apidoc .
+//go:generate go run -C jsonschema .
 
 // Files are the definitions, one kind in each.
 //

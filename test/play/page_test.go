@@ -23,7 +23,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, "--clusters", "3", "--nodes", "1", "--speed", "8")
-	p.awaitLine("export ")
+	p.awaitLine("/env")
 	commands := 0
 	for _, match := range block.FindAllStringSubmatch(string(page), -1) {
 		for _, text := range strings.Split("\n"+match[1], "\n$ ")[1:] {

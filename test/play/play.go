@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,10 +59,10 @@ func play(ctx context.Context, s *screen, clusters, size int, options options) (
 	if err := w.startAll(running, names(clusters)); err != nil {
 		return err
 	}
-	if err := w.writeKubeconfig(); err != nil {
+	if err := cmp.Or(w.writeKubeconfig(), w.writeTerminal(ctx)); err != nil {
 		return err
 	}
-	s.say(welcome, time.Since(began).Round(time.Second), w.exports())
+	s.say(welcome, time.Since(began).Round(time.Second), quote(w.terminal()))
 	ended := make(chan string, 1)
 	for _, c := range w.clusters {
 		for _, p := range append(c.server.Processes(), c.coordinator) {
@@ -82,7 +82,7 @@ func play(ctx context.Context, s *screen, clusters, size int, options options) (
 
 const welcome = `Ready after %s. Type this in another terminal, and go on with docs/play.md, a tour of five minutes:
 
-  %s
+  . %s
   kubectl upgrade fleet status
 
 Ctrl-C in this one ends everything. It shows what happens on the nodes:
@@ -166,26 +166,6 @@ func (w *world) writeKubeconfig() error {
 
 func (w *world) kubeconfig() string { return filepath.Join(w.folder, "kubeconfig") }
 func (w *world) fleet() string      { return filepath.Join(w.folder, "fleet.yaml") }
-
-// exports is what another terminal needs.
-func (w *world) exports() string {
-	path := []string{w.bin}
-	if kubectl, err := w.servers.path("kubectl"); err == nil {
-		path = append(path, filepath.Dir(kubectl))
-	}
-	return fmt.Sprintf("export KUBECONFIG=%s KUBECTL_UPGRADE_FLEET=%s PLAY=%s PATH=%s:\"$PATH\"",
-		quote(w.kubeconfig()), quote(w.fleet()), w.images.address, quote(strings.Join(path, ":")))
-}
-
-// quote quotes a word for a shell, if it needs that.
-func quote(word string) string {
-	if !strings.ContainsFunc(word, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@+"
 
 func plural(number int, what string) string {
 	if number == 1 {

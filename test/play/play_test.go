@@ -103,7 +103,7 @@ func (p *running) awaitLine(has string) {
 		select {
 		case line := <-p.lines:
 			p.Log(line)
-			if text := strings.TrimSpace(line); strings.HasPrefix(text, "export ") {
+			if text := strings.TrimSpace(line); strings.HasPrefix(text, ". ") {
 				p.exports = text
 			}
 			if strings.Contains(line, has) {
@@ -146,7 +146,7 @@ func (p *running) nothingLeft() {
 		p.Fatal(err)
 	}
 	for _, file := range processes {
-		if line, _ := os.ReadFile(file); bytes.Contains(line, []byte(p.dir)) && !bytes.Contains(line, []byte("export ")) {
+		if line, _ := os.ReadFile(file); bytes.Contains(line, []byte(p.dir)) && !bytes.Contains(line, []byte("/env\n")) {
 			p.Errorf("it left the process %q", line)
 		}
 	}

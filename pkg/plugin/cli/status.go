@@ -100,6 +100,10 @@ func (s *status) run(ctx context.Context) error {
 		return errUnreadLabels
 	}
 	all := view.NewStatus(first, s.now())
+	if all.Upgrade != nil && !s.watch {
+		first.Records, _ = reader.records(ctx) // without them the prediction is less exact
+		all.Predict(first, s.now())
+	}
 	shown, err := s.choose(all)
 	if err != nil {
 		return err

@@ -92,6 +92,9 @@ func headline(s view.Status, o Options) [][2]cell {
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
 	}
+	if s.PredictedEnd != nil {
+		rows = append(rows, titled("Expected:", cell{"done " + o.predicted(*s.PredictedEnd, s.PredictedFrom), plain}))
+	}
 	rows = append(rows, nextRows(s)...)
 	rows = append(rows, ignoredRows(u.IgnoreChecks, u.IgnoreGates)...)
 	if s.Policy != nil {

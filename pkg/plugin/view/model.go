@@ -19,6 +19,10 @@ type Status struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Upgrade is the active one; nil where none is.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	// PredictedEnd is when the active one is expected to end, and PredictedFrom what that is known from. Nil: it
+	// cannot be predicted, or was not asked for.
+	PredictedEnd  *time.Time  `json:"predictedEnd,omitempty"`
+	PredictedFrom *plan.Basis `json:"predictedFrom,omitempty"`
 	// Queued are the names of those that wait behind it.
 	Queued []string `json:"queued,omitempty"`
 	// Last is the one that ended last.

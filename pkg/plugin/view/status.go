@@ -214,6 +214,14 @@ func (f *Forecaster) Plan(s clusterstate.Snapshot, name string, changed bool, no
 	return f.plan
 }
 
+// Predict adds when the active upgrade is expected to end. The snapshot should have the records of earlier ones.
+func (v *Status) Predict(s clusterstate.Snapshot, now time.Time) {
+	if v.Upgrade != nil {
+		p := forecast(s, v.Upgrade.Name, now)
+		v.PredictedEnd, v.PredictedFrom = clusterstate.UTC(p.PredictedEnd), p.PredictedFrom
+	}
+}
+
 func forecast(s clusterstate.Snapshot, name string, now time.Time) plan.Plan {
 	u := s.Upgrade(name)
 	if u == nil || u.Status.Outcome != "" {

@@ -73,7 +73,7 @@ var texts = []struct {
 		strategy.groups[].nodeSelector.matchExpressions[].key strategy.groups[].nodeSelector.matchExpressions[].values[]
 		strategy.groups[].nodeSelector.matchLabels.*`},
 	{ofSpecs, "UpgradePolicy", `gates[].name hookTurns[].gate hookTurns[].hooks[].cronJobName hookTurns[].hooks[].name`},
-	{ofSpecs, "UpgradeRecord", `spec.approvedBy spec.changedBy spec.createdBy spec.ignoreChecks[].by spec.ignoreChecks[].id spec.ignoreChecks[].comment
+	{ofSpecs, "UpgradeRecord", `spec.approvedBy spec.changedBy spec.clusterName spec.createdBy spec.ignoreChecks[].by spec.ignoreChecks[].id spec.ignoreChecks[].comment
 		spec.ignoreGates[].by spec.ignoreGates[].name spec.ignoreGates[].comment spec.comment spec.requestedBy`},
 	{ownWords, "ClusterUpgrade", `conditions[].type notices[].id`},
 	{ownWords, "MaintenanceSchedule", `conditions[].reason conditions[].type`},

@@ -56,7 +56,7 @@ spec:
 `, "HOSTILE", hostile)
 
 // ownColor matches a word that the program itself colors.
-var ownColor = regexp.MustCompile("\x1b\\[(?:1|2|31|32|33|36)m[^\x1b\n]*\x1b\\[0m")
+var ownColor = regexp.MustCompile("\x1b\\[(?:1|2|31|32|38;5;130|36)m[^\x1b\n]*\x1b\\[0m")
 
 // TestEscapesInObjectsAreNotPrinted checks that control characters in text from the cluster
 // or the index are escaped or left out.

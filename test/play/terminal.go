@@ -14,7 +14,7 @@ func (w *world) terminal() string { return filepath.Join(w.folder, "env") }
 
 // writeTerminal writes that file, and beside it the program with which kubectl completes `kubectl upgrade`.
 func (w *world) writeTerminal(ctx context.Context) error {
-	completion, err := exec.CommandContext(ctx, filepath.Join(w.bin, "kubectl-upgrade"), "completion", "kubectl").Output()
+	completion, err := exec.CommandContext(ctx, filepath.Join(w.bin, "kubectl-upgrade"), "completion", "kubectl").Output() //nolint:gosec // our own program
 	if err != nil {
 		return fmt.Errorf("asking kubectl-upgrade how kubectl completes it: %w", err)
 	}

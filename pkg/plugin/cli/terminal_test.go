@@ -55,11 +55,11 @@ func (s *session) press(keys string) {
 	}
 }
 
-// await waits until the screen shows the words, and returns the screen. The rest of the screen
+// await waits until the screen shows the words. The rest of the screen
 // may be half drawn; awaitMatch waits for all of it.
-func (s *session) await(words string) string {
+func (s *session) await(words string) {
 	s.t.Helper()
-	return s.awaitMatch(regexp.MustCompile(regexp.QuoteMeta(words)))
+	s.awaitMatch(regexp.MustCompile(regexp.QuoteMeta(words)))
 }
 
 // awaitMatch waits until the screen matches, and returns it.

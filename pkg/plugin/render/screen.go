@@ -24,7 +24,8 @@ func Screen(s view.Status, o Options) string {
 	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
 	shown := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return o.Shows != nil && !o.Shows(n.Name) })
 	rows = append(rows, o.shownRows(len(shown), len(s.Nodes))...)
-	text := o.titles(append(o.clusterRows(), problemRows(s.Problems, o)...)) + o.titles(append(takenBack(s, o), headline(s, o)...)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
+	head := slices.Concat(o.clusterRows(), problemRows(s.Problems, o), takenBack(s, o), headline(s, o))
+	text := o.titles(head) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
 	if len(shown) > 0 {
 		text += "\n" + nodeTable(shown, s.Upgrade, o)
 	}

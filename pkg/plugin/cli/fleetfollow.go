@@ -27,6 +27,8 @@ const followLimit = 4 * time.Second
 type followed struct {
 	sync.Mutex
 	answers []fleet.Answer
+	// any reports whether those are followed that are seen, also later by clusters that follow others.
+	any bool
 	// upgrades are those that are followed, by context, and ended are how they ended.
 	upgrades map[string]string
 	ended    map[string]error
@@ -38,7 +40,7 @@ type followed struct {
 func (s *fleetStatus) follow(ctx context.Context, all []fleet.Cluster, upgrades map[string]string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	known := &followed{answers: make([]fleet.Answer, len(all)), upgrades: map[string]string{}, ended: map[string]error{}, changed: make(chan struct{}, 1)}
+	known := &followed{any: upgrades == nil, answers: make([]fleet.Answer, len(all)), upgrades: map[string]string{}, ended: map[string]error{}, changed: make(chan struct{}, 1)}
 	for named, name := range upgrades {
 		known.upgrades[named] = name
 	}
@@ -48,7 +50,7 @@ func (s *fleetStatus) follow(ctx context.Context, all []fleet.Cluster, upgrades 
 		known.answers[i] = fleet.Answer{Cluster: c}
 		go func() {
 			defer utilruntime.HandleCrash()
-			s.keepAsking(ctx, known, i, c, p, first, upgrades == nil)
+			s.keepAsking(ctx, known, i, c, p, first)
 		}()
 	}
 	for range all { // the first picture has all of them
@@ -109,7 +111,7 @@ func (k *followed) goOn() string {
 }
 
 // keepAsking asks a cluster again and again. Where it has gone silent, its last answer remains.
-func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c fleet.Cluster, p pool, first chan struct{}, anyUpgrade bool) {
+func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c fleet.Cluster, p pool, first chan struct{}) {
 	for begin := true; ; begin = false {
 		answer := noAnswer(c, nil)
 		if !c.Repeated {
@@ -119,7 +121,7 @@ func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c 
 			}
 		}
 		if ctx.Err() == nil {
-			known.note(i, answer, anyUpgrade, s.now())
+			known.note(i, answer, s.now())
 		}
 		if begin {
 			first <- struct{}{}
@@ -133,7 +135,7 @@ func (s *fleetStatus) keepAsking(ctx context.Context, known *followed, i int, c 
 }
 
 // note notes an answer, and whether the upgrade that is followed there has ended.
-func (k *followed) note(i int, a fleet.Answer, anyUpgrade bool, now time.Time) {
+func (k *followed) note(i int, a fleet.Answer, now time.Time) {
 	k.Lock()
 	defer k.Unlock()
 	if a.Snapshot == nil {
@@ -144,7 +146,7 @@ func (k *followed) note(i int, a fleet.Answer, anyUpgrade bool, now time.Time) {
 	k.answers[i] = a
 	if a.Trouble == nil && a.Snapshot != nil {
 		name, follows := k.upgrades[a.Context]
-		if queue := plan.Queue(*a.Snapshot, now); !follows && anyUpgrade && len(queue) > 0 {
+		if queue := plan.Queue(*a.Snapshot, now); !follows && k.any && len(queue) > 0 {
 			name, follows = queue[0].Name, true
 			k.upgrades[a.Context] = name
 		}
@@ -180,7 +182,9 @@ func (k *followed) rows(now time.Time) (rows []fleet.Row, ended bool, err error)
 	default:
 		err = failure(fmt.Sprintf("%d of %d upgrades did not end well, in %s; `kubectl upgrade fleet status` says why", len(failed), len(k.upgrades), view.Few(failed)))
 	}
-	return fleet.NewStatus(rows).Items, len(k.upgrades) > 0 && len(k.ended) == len(k.upgrades), err
+	shown := fleet.NewStatus(rows)
+	ended = len(k.upgrades) > 0 && len(k.ended) == len(k.upgrades) && (!k.any || !shown.FollowersBehind())
+	return shown.Items, ended, err
 }
 
 // failure returns an error with the exit code of a failed upgrade.

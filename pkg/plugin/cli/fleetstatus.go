@@ -36,7 +36,8 @@ them.
 
 A cluster that does not answer within --cluster-timeout is a row, and not an error; it
 makes the exit code 5. With --watch it asks again and again, keeps the last answer of a
-cluster that went silent with its age, and ends when the upgrades that it saw have ended:
+cluster that went silent with its age, and ends when the upgrades that it saw have ended,
+and clusters that follow others by themselves have what those run:
 0 they succeeded; 3 one failed, or needs a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade fleet status --contexts 'prod-*'
   kubectl upgrade fleet status --fleet fleet.yaml --stage dev -w --timeout 2h

@@ -63,6 +63,7 @@ type Row struct {
 	Status *view.Status `json:"status,omitempty"`
 	uid    string
 	counts bool // it is not another context of a server that counts already
+	takes  bool // patches that come to it by themselves
 	causes []cause
 	failed []view.Node // those that failed
 	also   string      // the end of Message: what needs a person besides, and holds nothing
@@ -154,6 +155,7 @@ func (r *Row) fill(s clusterstate.Snapshot, now time.Time) {
 	if u != nil {
 		r.Upgrade = &Upgrade{Name: u.Name, Type: u.Type, To: u.To, Progress: u.Progress, Since: u.TriggerTime, Outcome: u.Outcome}
 	}
+	r.takes = s.Policy != nil && slices.ContainsFunc(s.Policy.Spec.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == v1alpha1.TypePatch })
 	r.State = stateOf(status)
 	r.failed = slices.DeleteFunc(slices.Clone(status.Nodes), func(n view.Node) bool { return !nodeFailed(n) })
 	hold := r.fillWindow(s, status, now)

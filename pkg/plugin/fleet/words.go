@@ -3,11 +3,13 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Words are a row as people say it: the state in a word or two, in capital letters where a person has
@@ -113,4 +115,21 @@ func (s *Status) Attention() (sentence, command string) {
 		}
 		return fmt.Sprintf("%d of %s need a person", len(names), all), command
 	}
+}
+
+// FollowersBehind reports whether a cluster has yet to take, by itself, what a cluster that it follows runs.
+func (s *Status) FollowersBehind() bool {
+	runs := map[string]version.Version{}
+	for _, r := range s.Items {
+		if v, err := version.Parse(r.Version); err == nil {
+			runs[r.Context] = v
+		}
+	}
+	return slices.ContainsFunc(s.Items, func(r Row) bool {
+		own, known := runs[r.Context]
+		return known && r.takes && !r.NeedsPerson && slices.ContainsFunc(r.Follows, func(f Follow) bool {
+			leader, shown := runs[f.Context]
+			return shown && f.failedWith == "" && own.Less(leader)
+		})
+	})
 }

@@ -64,3 +64,38 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowersBehind checks that a cluster counts that gets by itself what the one that it follows runs, and no other.
+func TestFollowersBehind(t *testing.T) {
+	since := metav1.NewTime(now.Add(-24 * time.Hour))
+	running := func(version string) clusterstate.Snapshot {
+		s := base()
+		s.Nodes[0].Kubelet, s.NodeUpgrades[0].Status.Versions.Kubelet = version, version
+		return s
+	}
+	follower := func(ran v1alpha1.RanVersion, automatic ...v1alpha1.AutomaticUpgrade) clusterstate.Snapshot {
+		s := following(ran)
+		s.Policy.Spec.Automatic = automatic
+		return s
+	}
+	patches := v1alpha1.AutomaticUpgrade{Type: v1alpha1.TypePatch}
+	for name, test := range map[string]struct {
+		leader, follower clusterstate.Snapshot
+		want             bool
+	}{
+		"it soaks":               {running("v1.34.4"), follower(v1alpha1.RanVersion{SinceTime: &since}, patches), true},
+		"a person asks for them": {running("v1.34.4"), follower(v1alpha1.RanVersion{SinceTime: &since}), false},
+		"the leader has nothing": {running("v1.34.3"), follower(v1alpha1.RanVersion{}, patches), false},
+		"the leader failed":      {running("v1.34.4"), follower(v1alpha1.RanVersion{Problem: "node w1 failed"}, patches), false},
+	} {
+		var rows []Row
+		for context, s := range map[string]clusterstate.Snapshot{"staging": test.leader, "prod": test.follower} {
+			at := Cluster{Context: context, to: Context{Server: "https://" + context + ":6443"}.normal()}
+			rows = append(rows, NewRow(Answer{Cluster: at, Snapshot: &s, At: now, UID: context}, now))
+		}
+		status := NewStatus(rows)
+		if got := status.FollowersBehind(); got != test.want {
+			t.Errorf("%s: got %t, want %t", name, got, test.want)
+		}
+	}
+}

@@ -173,7 +173,7 @@ func (l *load) keep(ctx context.Context) {
 	}
 }
 
-// leave grants a lease that nobody keeps: its key is there until the time is over, and gone soon after.
+// leave grants a lease that is not kept alive: its key is there until the time is over, and gone soon after.
 // A new leader begins the time again.
 func (l *load) leave(name string) {
 	ctx, cancel := context.WithTimeout(l.c.t.Context(), 2*time.Minute)

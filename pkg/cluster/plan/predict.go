@@ -31,26 +31,6 @@ func Predict(s clusterstate.Snapshot, now time.Time) Plan {
 	return p
 }
 
-// addBasis adds what the prediction was made from, and between which instants the end is if few nodes were measured.
-func (p *Plan) addBasis(decided *planner) {
-	c := decided.cluster
-	if p.PredictedStart == nil {
-		return
-	}
-	basis := c.basis
-	p.PredictedFrom = &basis
-	if basis.Nodes == 0 || basis.Nodes >= minSamples || p.PredictedEnd == nil {
-		return
-	}
-	endIf := func(took durations) *time.Time {
-		future := newPrediction(decided, took)
-		future.run()
-		_, end := future.startAndEnd()
-		return end
-	}
-	basis.EarliestEnd, basis.LatestEnd = endIf(c.shortest), endIf(c.longest)
-}
-
 // startAndEnd returns the first start and the last end; no end if a node is not upgraded.
 // Once every node is up to date, the prediction waits only for running work, so it stops
 // at the last end, which may be that of kubeadm's part or of an aborted attempt.

@@ -37,7 +37,7 @@ func (s Status) AfterFailure() string {
 }
 
 // newerPatch returns the newest patch that the source offers for all nodes, if a kubelet runs an older
-// patch of its minor, and nobody blocks it. Empty: there is none, or that is not known.
+// patch of its minor, and it is not blocked. Empty: there is none, or that is not known.
 func newerPatch(s clusterstate.Snapshot) string {
 	if s.Policy == nil {
 		return ""

@@ -75,23 +75,24 @@ func (c *Coordinator) recordNotBack(owner clusterstate.Owner) {
 // waits, that it ended.
 func (c *Coordinator) recordProgress(was *v1alpha1.ClusterUpgrade, now v1alpha1.ClusterUpgradeStatus) {
 	eventType := corev1.EventTypeNormal
-	stalled := meta.IsStatusConditionTrue(now.Conditions, v1alpha1.ConditionStalled)
-	if stalled {
+	if meta.IsStatusConditionTrue(now.Conditions, v1alpha1.ConditionStalled) {
 		eventType = corev1.EventTypeWarning
 	}
+	before, _ := succeeded(was.Status)
 	reason, message := succeeded(now)
-	switch before, _ := succeeded(was.Status); {
-	case was.Status.Outcome == "" && now.Outcome != "":
-		c.recordUpgrade(was, corev1.EventTypeNormal, eventFinished, message)
-	case was.Status.TriggerTime == nil && now.TriggerTime != nil:
-		c.recordUpgrade(was, corev1.EventTypeNormal, eventTriggered, triggered(was.Spec.Version, now))
-		if stalled { // at once, by what preflight found
-			c.recordUpgrade(was, eventType, reason, message)
-		}
-	case before != reason:
-		c.recordUpgrade(was, eventType, reason, message)
-	default:
+	ends := was.Status.Outcome == "" && now.Outcome != ""
+	triggers := was.Status.TriggerTime == nil && now.TriggerTime != nil
+	if !ends && !triggers && before == reason {
 		return
+	}
+	if triggers {
+		c.recordUpgrade(was, corev1.EventTypeNormal, eventTriggered, triggered(was.Spec.Version, now))
+	}
+	switch {
+	case ends:
+		c.recordUpgrade(was, corev1.EventTypeNormal, eventFinished, message)
+	case before != reason: // also in the write that triggers it: a hold may begin there
+		c.recordUpgrade(was, eventType, reason, message)
 	}
 	c.log.Info("an upgrade's state changed", "upgrade", was.Name, "progress", now.Progress, "reason", reason, "message", message)
 }

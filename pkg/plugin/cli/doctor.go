@@ -48,8 +48,9 @@ func newDoctor(p *program) *cobra.Command {
 		Long: `Checks whether this cluster can be managed, and whether what is installed is well: the
 versions of the API server, plugin, coordinator, agents and CustomResourceDefinitions,
 nodes without a sysext image, the sysupdate timer, other programs that reboot nodes, your
-rights, the source of images, clocks, and the checks that the coordinator makes. It only
-reads, also before the installation: then it says what cannot be known without agents.
+rights, the source of images, clocks, and the checks that the coordinator makes. It changes
+nothing: what policies and webhooks would refuse is asked by dry runs. It works before the
+installation, too, and says then what cannot be known without agents.
 
 Each line is ok, unknown, warn or fail, with what to do. The exit code is 1 if a line is
 fail, or if the cluster cannot be read; else 0. -o yaml prints the same for a bug report,
@@ -232,14 +233,18 @@ func (e *examination) readPrograms() {
 	component := func(name string) metav1.ListOptions {
 		return metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + name}
 	}
+	pods := map[string]corev1.PodTemplateSpec{}
 	if list, err := e.reader.kube.AppsV1().Deployments(v1alpha1.Namespace).List(e.ctx, component("coordinator")); err == nil && len(list.Items) > 0 {
 		d := list.Items[0]
+		pods["the coordinator's pods"] = d.Spec.Template
 		e.facts.Coordinator = &doctor.Workload{Name: d.Name, Image: imageOf(d.Spec.Template.Spec), Desired: d.Status.Replicas, Ready: d.Status.ReadyReplicas}
 	}
 	if list, err := e.reader.kube.AppsV1().DaemonSets(v1alpha1.Namespace).List(e.ctx, component("node-agent")); err == nil && len(list.Items) > 0 {
 		d := list.Items[0]
+		pods["the agents' pods"] = d.Spec.Template
 		e.facts.Agents = &doctor.Workload{Name: d.Name, Image: imageOf(d.Spec.Template.Spec), Desired: d.Status.DesiredNumberScheduled, Ready: d.Status.NumberReady}
 	}
+	e.facts.Writes = e.tryWrites(pods)
 	programs, err := snapshot.ReadPrograms(e.ctx, e.reader.clients(), e.now())
 	if err != nil {
 		e.facts.Unread = append(e.facts.Unread, oneLine(explain("reading the programs", err).Error()))

@@ -70,7 +70,7 @@ func Check(f Facts) Diagnosis {
 	d := Diagnosis{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeDiagnosis",
 		Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
-		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, imageSource, rights, nodes, clocks, findings, unread,
+		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, imageSource, rights, admission, nodes, clocks, findings, unread,
 	} {
 		for _, line := range check(f) {
 			line.Message, line.Fix = redact(sentence(line.Message)), redact(sentence(line.Fix))
@@ -147,6 +147,8 @@ type Facts struct {
 	NodeClocks map[string]time.Duration
 	// Rights are what the user may do.
 	Rights []Right
+	// Writes are what the API server was asked to take, by dry runs. Nil: nothing was tried.
+	Writes []Write
 	// Kinds are the project's, as the cluster knows them. Nil: not known.
 	Kinds []Kind
 	// Coordinator and Agents are the project's workloads. Nil: there is none, or it may not be read.
@@ -190,6 +192,13 @@ type Right struct {
 	Allowed bool
 	// Needed reports whether the commands that only show need it.
 	Needed bool
+}
+
+// Write is something that the coordinator, the agents or the controllers of their pods write.
+type Write struct {
+	What string // such as "cordons"
+	// Refusal is what admission said. Empty: it would be taken.
+	Refusal string
 }
 
 // Kind is one of the project's kinds.

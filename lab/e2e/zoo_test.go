@@ -237,10 +237,9 @@ func (c *testCluster) strangeNodes(t *testing.T, nodes []*zooNode, patch string)
 // kubeconfig.
 func (c *testCluster) makeStrange(t *testing.T, nodes []*zooNode) {
 	t.Helper()
-	admin := c.must(t)(c.Exec(c.ctx, "cp1", "cat", "/etc/kubernetes/admin.conf"))
 	for _, n := range nodes {
 		t.Logf("%s becomes %s (%s)", n.node, n.name, n.public)
-		c.must(t)(c.Exec(c.ctx, n.node, "sh", "-ec", "admin() { cat <<'EOF'\n"+strings.TrimSpace(admin)+"\nEOF\n}\n"+n.make))
+		c.onNodes(t, n.make, n.node)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 const DefaultVersion = "v1.34.3"
 
 func upCommand(where *folders) *cobra.Command {
-	spec := cluster.Spec{}
+	spec, kubeadm := cluster.Spec{}, ""
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Make a cluster, or continue to make one",
@@ -37,10 +38,18 @@ published to the lab later comes from there too.`,
   lab up --from https://mirror.example     # has dl.k8s.io/release/…, registry.k8s.io/…
   lab up --base bookworm-backports --containerd 2
   lab up --cluster-api --control-planes 3  # and then: lab kubeconfig --management
+  lab up --kubeadm changes.yaml            # kind: ClusterConfiguration, and what is to differ
   lab up --update-engine                   # and then: lab update-engine w1 need-reboot`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
+			if kubeadm != "" {
+				text, err := os.ReadFile(kubeadm)
+				if err != nil {
+					return err
+				}
+				spec.Kubeadm = string(text)
+			}
 			if there, err := cluster.Open(where.state); err == nil {
 				spec = unlessGiven(cmd.Flags(), spec, there.Spec())
 			}
@@ -70,6 +79,7 @@ published to the lab later comes from there too.`,
 	cmd.Flags().IntVar(&spec.Containerd, "containerd", 0, "the major version of containerd, 1 or 2 (default: that of the base)")
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
 	cmd.Flags().StringVar(&spec.Ignition, "ignition", "", "the path of an Ignition configuration with which nodes boot first, and which brings Kubernetes (needs Debian's package ignition)")
+	cmd.Flags().StringVar(&kubeadm, "kubeadm", "", "the path of documents that change the lab's configuration of kubeadm, such as a ClusterConfiguration with a few fields")
 	cmd.Flags().BoolVar(&spec.ClusterAPI, "cluster-api", false, "have Cluster API make the cluster, from a management cluster on this machine (needs Debian's package ignition)")
 	cmd.Flags().BoolVar(&spec.ClusterClass, "cluster-class", false, "with --cluster-api: have a ClusterClass make the cluster")
 	fromFlag(cmd, &spec.From)
@@ -105,6 +115,9 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("ignition") {
 		asked.Ignition = there.Ignition
+	}
+	if !flags.Changed("kubeadm") {
+		asked.Kubeadm = there.Kubeadm
 	}
 	if !flags.Changed("cluster-api") {
 		asked.ClusterAPI = there.ClusterAPI

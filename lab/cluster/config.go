@@ -59,6 +59,7 @@ type nodeConfig struct {
 	Version               string // with v
 	Token, CertificateKey string
 	CAHash                string // of the certificate that a joining node trusts
+	Changes               string // documents that change these
 }
 
 // render fills in init.yaml, join.yaml or upgrade.yaml.
@@ -74,7 +75,7 @@ func (n nodeConfig) render(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing kubeadm's configuration: %w", err)
 	}
-	return b.String(), nil
+	return merge(b.String(), n.Changes)
 }
 
 func (c *Cluster) config(endpoint network.Endpoint, controlPlane bool, caHash string) nodeConfig {
@@ -85,6 +86,7 @@ func (c *Cluster) config(endpoint network.Endpoint, controlPlane bool, caHash st
 		Token:          c.state.Token,
 		CertificateKey: c.state.CertificateKey,
 		CAHash:         caHash,
+		Changes:        c.state.Spec.Kubeadm,
 	}
 }
 

@@ -25,6 +25,8 @@ type Spec struct {
 	// Ignition is the path of an Ignition configuration that every node boots with for the first
 	// time. It brings Kubernetes. Empty: the lab does.
 	Ignition string `json:"ignition,omitempty"`
+	// Kubeadm are documents of kubeadm's configuration that change the lab's own, each the one of its kind.
+	Kubeadm string `json:"kubeadm,omitempty"`
 	// Base is the Debian of the nodes. Empty: artifacts.DefaultBase.
 	Base artifacts.Base `json:"base,omitempty"`
 	// Containerd is the major version of containerd, 1 or 2. 0: that of the base.
@@ -56,6 +58,9 @@ func (s Spec) Validate() error {
 	if s.ClusterAPI && (s.Ignition != "" || s.From != "") {
 		return errors.New("Cluster API renders the nodes' Ignition configuration itself, and its management cluster is compiled: leave out --ignition and --from") //nolint:staticcheck // a name
 	}
+	if _, err := merge("", s.Kubeadm); err != nil {
+		return err
+	}
 	if err := s.Base.Validate(); err != nil {
 		return err
 	}
@@ -76,6 +81,9 @@ func (s Spec) String() string {
 	}
 	if s.Ignition != "" {
 		text += ", with Ignition"
+	}
+	if s.Kubeadm != "" {
+		text += ", with changes of kubeadm's configuration"
 	}
 	if s.Base != "" {
 		text += ", on Debian " + s.Base.String()

@@ -58,6 +58,7 @@ func nodeOf(node *corev1.Node) machine.Node {
 		BootID:         node.Status.NodeInfo.BootID,
 	}
 	_, seen.OurCordon = node.Annotations[v1alpha1.CordonAnnotation]
+	_, seen.GuardReport = node.Annotations[v1alpha1.GuardAnnotation]
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			seen.Ready, seen.ReadySince = condition.Status == corev1.ConditionTrue, condition.LastTransitionTime.Time

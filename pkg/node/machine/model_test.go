@@ -319,7 +319,7 @@ func (m *model) do(a Action) {
 		if m.node.OurCordon {
 			m.node.Unschedulable = false
 		}
-		m.node.OurCordon, m.node.SlotMark = false, ""
+		m.node.OurCordon, m.node.SlotMark, m.node.GuardReport = false, "", false
 	case DoHold:
 		m.node.OnHold = true
 	case DoDisown:
@@ -328,6 +328,7 @@ func (m *model) do(a Action) {
 		m.check(!m.busy(), "the slot is freed while work runs on the node")
 		m.check(m.hostProblem != "" || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")
 		m.check(!m.node.OurCordon && m.node.SlotMark == "", "the slot is freed before the uncordon")
+		m.check(!m.node.GuardReport, "the slot is freed while the guard's report is on the Node")
 		m.check(m.state.Step != v1alpha1.StepUnlocking && m.state.Step != v1alpha1.StepIdle || !m.unverified, "the slot is freed before the node was seen healthy")
 		m.held, m.reserved, m.unverified = "", false, false
 	}
@@ -553,6 +554,7 @@ func (m *model) rollBack() bool {
 	}
 	m.host.Active, m.host.KubeadmVersion, m.host.Guarded = m.from, "", false
 	m.host.Rollback = &verb.Rollback{Upgrade: m.spec.Upgrade.UID, From: m.from, To: m.to, FinishedAt: m.now, Message: "the kubelet does not run", Log: "panic: broken"}
+	m.node.GuardReport = true
 	m.boot()
 	return true
 }

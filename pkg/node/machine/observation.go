@@ -69,6 +69,8 @@ type Node struct {
 	OurCordon bool
 	// SlotMark is the slot in the Node's annotation.
 	SlotMark string
+	// GuardReport reports whether the Node has what its guard wrote while no agent did.
+	GuardReport bool
 	// OnHold reports whether the Node has the hold label.
 	OnHold bool
 	Ready  bool
@@ -266,7 +268,7 @@ func withdrawn(s State, o Observation) bool {
 
 // Marked reports whether the Node has an annotation of ours.
 func (n Node) Marked() bool {
-	return n.OurCordon || n.SlotMark != ""
+	return n.OurCordon || n.SlotMark != "" || n.GuardReport
 }
 
 // cordoned reports whether the Node is cordoned and its annotation names the held slot.

@@ -103,7 +103,22 @@ func (c *Client) runTransient(ctx context.Context, kind, program string, propert
 	if err != nil {
 		return "", fmt.Errorf("waiting for the unit that confines %s: %w", program, err)
 	}
+	if end.result != "success" {
+		c.unload(ctx, unit)
+	}
 	return outputs.result(end, stderr)
+}
+
+// unload waits, for at most two seconds, until systemd has unloaded a unit that has failed. It does so only once the unit's
+// control group is empty; with version 1 control groups it may not be told of that, and looks again when a reference ends.
+func (c *Client) unload(ctx context.Context, unit string) {
+	for range 20 {
+		_ = c.call(ctx, systemd, managerInterface+".UnrefUnit", nil, unit)
+		time.Sleep(100 * time.Millisecond)
+		if err := c.call(ctx, systemd, managerInterface+".RefUnit", nil, unit); err != nil {
+			return // it is not loaded any more
+		}
+	}
 }
 
 // confinedFolders begins the names of folders that confinedFolder makes.

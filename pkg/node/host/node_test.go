@@ -135,7 +135,7 @@ mkdir -p usr/lib/systemd/system
 printf '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\nRestartSec=10\n' >usr/lib/systemd/system/kubelet.service
 printf '#!/bin/sh\nif [ "$1" = version ]; then echo v1.34.4; exit; fi\nif [ "$1" = config ]; then echo registry.k8s.io/pause:3.10; exit; fi\n[ -e /run/hang ] && exec sleep 600\necho "kubelet from PATH: $(command -v kubelet)"\necho "kubeadm $*"\n' >usr/bin/kubeadm
 echo v1.34.4 >usr/local/share/kubernetes-version
-printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\n' >usr/lib/extension-release.d/extension-release.kubernetes
+printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\nEXTENSION_RESTART_UNITS=kubelet.service\n' >usr/lib/extension-release.d/extension-release.kubernetes
 chmod 755 usr/bin/*
 mksquashfs . "$UPPER/opt/extensions/kubernetes/kubectl-upgrade/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
 echo v1.34.3 >usr/local/share/kubernetes-version

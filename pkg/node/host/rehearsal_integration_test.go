@@ -68,6 +68,7 @@ func leftovers(t *testing.T) string {
 		{"sh", "-c", "findmnt --noheadings --list --output=TARGET,SOURCE,FSTYPE | grep -v ^/run/credentials"}, // of services that start
 		{"systemd-sysext", "status"},
 		{"sh", "-c", "ls -d /run/kubectl-upgrade/files-* /run/systemd/original /run/systemd/extensions 2>&1; ls /run/systemd/sysext"},
+		{"systemctl", "show", "--property=ActiveState,InvocationID,NeedDaemonReload", "kubelet.service"}, // systemd 262 restarts what an image names
 		{"systemctl", "list-units", "--all", "--plain", "--no-legend", "kubectl-upgrade-trial-*", "kubectl-upgrade-confined-*"},
 	} {
 		out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput()

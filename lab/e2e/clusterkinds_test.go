@@ -43,6 +43,13 @@ var kindsOfClusters = []strangeCluster{
 		screens: map[string]string{"doctor": "fail +admission .*refuse the agents. pods: .*hostPath", "status": "w1 .*no pod"},
 		undo:    "$kubectl delete -f /root/rules.yaml",
 	},
+	{
+		name: "port-taken", public: "Flatcar's guide for high availability, HAProxy on port 8443", goes: true,
+		make: "deployment='-n kubectl-upgrade deployment/coordinator'; $kubectl scale $deployment --replicas 0; $kubectl rollout status $deployment; sleep 5; " +
+			"systemd-run --unit balancer systemd-socket-activate -l 8443 sleep infinity; $kubectl scale $deployment --replicas 2; $kubectl rollout status $deployment",
+		screens: map[string]string{"doctor": "warn +coordinator .*8443", "status": "Problem: .*8443"},
+		undo:    "systemctl stop balancer; $kubectl -n kubectl-upgrade rollout restart deployment/coordinator; $kubectl -n kubectl-upgrade rollout status deployment/coordinator",
+	},
 	webhookAway("nodes", `"nodes"`, "UPDATE", "failed calling webhook .*away.example.com"),
 	webhookAway("evictions", `"pods/eviction"`, "CREATE", "failed calling webhook .*away.example.com"),
 	{

@@ -40,7 +40,7 @@ var kindsOfClusters = []strangeCluster{
 		name: "admission-rules", public: "Kubernetes' page on pod security, and the policy libraries of Kyverno and Gatekeeper", middle: true,
 		make: "cat >/root/rules.yaml <<'EOF'" + admissionRules + "EOF\n$kubectl apply -f /root/rules.yaml; sleep 5; " +
 			"$kubectl -n kubectl-upgrade delete pod -l app.kubernetes.io/component=node-agent --field-selector spec.nodeName=w1",
-		screens: map[string]string{"doctor": "fail +admission .*refuse the agents. pods: .*hostPath", "status": "w1 .*no pod"},
+		screens: map[string]string{"doctor": "fail +admission .*refuse the agents. pods: .*hostPath", "status": "w1 .*no pod: .*hostPath"},
 		undo:    "$kubectl delete -f /root/rules.yaml",
 	},
 	{

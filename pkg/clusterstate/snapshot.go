@@ -74,6 +74,8 @@ type Programs struct {
 	CoordinatorWaits string
 	// Agents are the agents' pods. Nil: they may not be read.
 	Agents []AgentPod
+	// AgentRefused is why the API server refused a new pod of an agent; empty: it did not lately, or that is not known.
+	AgentRefused string
 }
 
 // AgentPod is the pod of an agent.

@@ -1,7 +1,9 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +86,30 @@ func ReadPrograms(ctx context.Context, c Clients, at time.Time) (clusterstate.Pr
 			p.CoordinatorWaits = why
 		}
 	}
+	c.addRefused(ctx, &p)
 	return p, nil
+}
+
+// refusedFor is for how long a refused pod counts: the controllers try again within that.
+const refusedFor = 20 * time.Minute
+
+// addRefused adds why the API server refuses pods of the programs, as the controllers that create them record it. Who may
+// not read events does not see it.
+func (c Clients) addRefused(ctx context.Context, p *clusterstate.Programs) {
+	events, err := c.Kube.CoreV1().Events(v1alpha1.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedCreate"})
+	if err != nil {
+		return
+	}
+	for _, e := range events.Items {
+		why := lastWords(strings.TrimPrefix(e.Message, "Error creating: "))
+		switch {
+		case p.At.Sub(e.LastTimestamp.Time) > refusedFor:
+		case e.InvolvedObject.Kind == "DaemonSet" && e.InvolvedObject.Name == agentComponent:
+			p.AgentRefused = why
+		case e.InvolvedObject.Kind == "ReplicaSet" && strings.HasPrefix(e.InvolvedObject.Name, coordinatorLease+"-"):
+			p.CoordinatorWaits = cmp.Or(p.CoordinatorWaits, why)
+		}
+	}
 }
 
 func agentPod(pod *corev1.Pod) clusterstate.AgentPod {

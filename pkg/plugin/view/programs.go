@@ -72,7 +72,7 @@ func AgentProblem(p clusterstate.Programs, node clusterstate.Node) string {
 	if p.Agents == nil || cmp.Or(node.OS, "linux") != "linux" || !node.Ready {
 		return ""
 	}
-	problem, since := "no pod", node.Created
+	problem, since := strings.TrimSuffix("no pod: "+p.AgentRefused, ": "), node.Created
 	for _, agent := range p.Agents {
 		if agent.Node != node.Name {
 			continue

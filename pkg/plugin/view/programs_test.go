@@ -13,9 +13,10 @@ func TestAgentProblem(t *testing.T) {
 		return clusterstate.AgentPod{Node: node, Ready: ready, Since: now.Add(-age)}
 	}
 	for name, test := range map[string]struct {
-		agents []clusterstate.AgentPod
-		alter  func(*clusterstate.Node)
-		want   string
+		agents  []clusterstate.AgentPod
+		refused string
+		alter   func(*clusterstate.Node)
+		want    string
 	}{
 		"pods may not be read": {agents: nil},
 		"an agent runs":        {agents: []clusterstate.AgentPod{pod("w-2", false, time.Hour), pod("w-1", true, time.Hour)}},
@@ -26,6 +27,7 @@ func TestAgentProblem(t *testing.T) {
 		"it says why": {agents: []clusterstate.AgentPod{{Node: "w-1", Since: now.Add(-time.Hour), Waiting: "CrashLoopBackOff", Last: "kubelet.conf is empty"}},
 			want: "since 2026-11-22 11:00 UTC: CrashLoopBackOff: kubelet.conf is empty"},
 		"there is no pod":      {agents: []clusterstate.AgentPod{pod("w-2", true, time.Hour)}, want: "no pod"},
+		"its pod is refused":   {agents: []clusterstate.AgentPod{}, refused: "no hostPath", want: "no pod: no hostPath"},
 		"the node is new":      {agents: []clusterstate.AgentPod{}, alter: func(n *clusterstate.Node) { n.Created = now.Add(-time.Minute) }},
 		"the node is NotReady": {agents: []clusterstate.AgentPod{}, alter: func(n *clusterstate.Node) { n.Ready = false }},
 		"the node has Windows": {agents: []clusterstate.AgentPod{}, alter: func(n *clusterstate.Node) { n.OS = "windows" }},
@@ -35,7 +37,7 @@ func TestAgentProblem(t *testing.T) {
 			if test.alter != nil {
 				test.alter(&node)
 			}
-			if got := AgentProblem(clusterstate.Programs{Agents: test.agents, At: now}, node); got != test.want {
+			if got := AgentProblem(clusterstate.Programs{Agents: test.agents, AgentRefused: test.refused, At: now}, node); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -39,11 +39,11 @@ type heldPast struct {
 }
 
 // heldPastEnds returns each exclusion that holds when the first certificate of a node expires, if no window opens before,
-// with the node whose certificate expires first. What has expired is told by another check.
+// with the node whose certificate expires first.
 func heldPastEnds(nodes []*node, schedules []v1alpha1.MaintenanceSchedule, moment *schedule.Moment, now time.Time) (all []heldPast) {
 	for _, n := range nodes {
-		first := firstToRenew(n)
-		if first == nil || !first.NotAfter.After(now) {
+		first := firstToRenew(n, now)
+		if first == nil || first.NotAfter.Sub(now) > schedule.Horizon {
 			continue
 		}
 		opens, err := moment.Between(n.Labels, renews, first.NotAfter.Time)
@@ -66,14 +66,14 @@ func heldPastEnds(nodes []*node, schedules []v1alpha1.MaintenanceSchedule, momen
 	return all
 }
 
-// firstToRenew returns the certificate of a node that expires first among those that kubeadm renews. Nil: there is none.
-func firstToRenew(n *node) (first *v1alpha1.CertificateFacts) {
+// firstToRenew returns the certificate of a node that expires next among those that kubeadm renews. Nil: there is none.
+func firstToRenew(n *node, now time.Time) (first *v1alpha1.CertificateFacts) {
 	if n.facts == nil {
 		return nil
 	}
 	for i := range n.facts.Certificates {
 		cert := &n.facts.Certificates[i]
-		if cert.RenewedBy == v1alpha1.RenewedByKubeadm && (first == nil || cert.NotAfter.Time.Before(first.NotAfter.Time)) {
+		if cert.RenewedBy == v1alpha1.RenewedByKubeadm && cert.NotAfter.After(now) && (first == nil || cert.NotAfter.Time.Before(first.NotAfter.Time)) {
 			first = cert
 		}
 	}

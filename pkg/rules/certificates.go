@@ -101,6 +101,12 @@ func CertificateEnd(f *v1alpha1.NodeFacts, c v1alpha1.CertificateFacts) time.Tim
 	return end
 }
 
+// EndsUnnoticed reports whether nothing stops when the certificate ends: it is a copy of admin.conf, or one that a kubelet
+// made itself and serves with, which no program verifies.
+func EndsUnnoticed(c v1alpha1.CertificateFacts) bool {
+	return IsAdminCopy(c.Path) || c.KubeletServing && c.RenewedBy == v1alpha1.RenewedByNone
+}
+
 // AuthorityOf returns the authority that signed the certificate, if it is on the node, too.
 func AuthorityOf(f *v1alpha1.NodeFacts, c v1alpha1.CertificateFacts) *v1alpha1.CertificateFacts {
 	for i := range f.Certificates {
@@ -120,7 +126,8 @@ const (
 
 // CertificateSoon returns how long before its end a certificate is to be renewed: Soon, or
 // SoonCA for an authority, but no more than a third of its life. Its life begins when its file
-// was written: kubeadm begins certificates when their authority began.
+// was written: kubeadm begins certificates when their authority began. A kubelet rotates its own
+// when nine tenths of its life have passed, at the latest.
 func CertificateSoon(c v1alpha1.CertificateFacts) time.Duration {
 	soon := Soon
 	if c.CA {
@@ -133,7 +140,11 @@ func CertificateSoon(c v1alpha1.CertificateFacts) time.Duration {
 	if begin == nil || !c.NotAfter.After(begin.Time) {
 		return soon
 	}
-	return min(soon, c.NotAfter.Sub(begin.Time)/3)
+	life := c.NotAfter.Sub(begin.Time)
+	if c.RenewedBy == v1alpha1.RenewedByKubelet {
+		return min(soon, life/12)
+	}
+	return min(soon, life/3)
 }
 
 // HasOtherAuthority reports whether a certificate in a file of kubeadm's was not signed by

@@ -132,7 +132,7 @@ func (c *checker) checkCertificatesOn(n *node, all *certificatesOf) {
 		left := end.Sub(c.Now)
 		isSoon := left <= rules.CertificateSoon(cert)
 		switch {
-		case rules.IsAdminCopy(cert.Path), cert.KubeletServing && cert.RenewedBy == v1alpha1.RenewedByNone: // which nobody verifies
+		case rules.EndsUnnoticed(cert):
 		case cert.KubeletServing:
 			if isSoon {
 				all.serving = append(all.serving, n)

@@ -33,16 +33,17 @@ func newCertificates(p *program) *cobra.Command {
 
   - AUTHORITY is what kubeadm calls the authority that signed it, or its name;
   - ENDS is when it ends, or its authority, if that ends first;
-  - RENEWED BY is kubeadm, the kubelet, elsewhere (the authority's key is not on the
-    node, or it is not kubeadm's), or nobody;
-  - IN USE is "current" if the program that uses it has it, and "former" if that still
-    has what was in the file before; "-" if that is not known, or none uses it.
+  - RENEWED BY is kubeadm, the kubelet, elsewhere (the authority's key is not on
+    the node, or it is not kubeadm's), or nobody;
+  - IN USE is "current" if the program that uses it has it, and "former" if it
+    still has what was in the file before; "-" if that is not known, or no
+    program uses it.
 
 Below are the commands that help. -o wide adds files, when they were written, and the
 programs. Agents look every five minutes.`,
 		Example: `  kubectl upgrade certificates
   kubectl upgrade certificates -o wide
-  kubectl upgrade certificates -o jsonpath='{.items[?(@.state!="Valid")].path}'`,
+  kubectl upgrade certificates -o jsonpath='{.items[?(@.state!="Valid")]}'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },

@@ -11,19 +11,21 @@ import (
 // nodeCertificates are the certificates of a node.
 type nodeCertificates struct {
 	node         string
+	controlPlane bool
 	certificates []v1alpha1.CertificateFacts
 }
 
 // certificatesIn keeps the certificates of the inventories of Nodes that are there.
 func certificatesIn(s *clusterstate.Snapshot) []nodeCertificates {
-	names := make(map[string]bool, len(s.Nodes))
+	nodes := make(map[string]*clusterstate.Node, len(s.Nodes))
 	for i := range s.Nodes {
-		names[s.Nodes[i].Name] = true
+		nodes[s.Nodes[i].Name] = &s.Nodes[i]
 	}
 	var kept []nodeCertificates
 	for i := range s.Inventories {
-		if one := &s.Inventories[i]; names[one.Name] && len(one.Certificates) > 0 {
-			kept = append(kept, nodeCertificates{one.Name, one.Certificates})
+		one := &s.Inventories[i]
+		if n := nodes[one.Name]; n != nil && len(one.Certificates) > 0 {
+			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), one.Certificates})
 		}
 	}
 	return kept
@@ -35,11 +37,15 @@ type ofKind struct {
 	expiring, notLoaded bool
 }
 
-// certificates adds when the certificates of each node end, and which of them a person should look at.
+// certificates adds when the certificates of control planes end, and which of all nodes' a person should look at. Workers
+// have no series for others: there may be thousands.
 func (s *scrape) certificates() {
 	for _, n := range s.nodeCertificates {
 		facts, kinds := v1alpha1.NodeFacts{Certificates: n.certificates}, map[string]ofKind{}
 		for _, c := range n.certificates {
+			if c.CA && !n.controlPlane {
+				continue // a copy of the control planes'
+			}
 			kind := rules.CertificateKind(c)
 			told, known := kinds[kind]
 			end := rules.CertificateEnd(&facts, c)
@@ -51,7 +57,9 @@ func (s *scrape) certificates() {
 			kinds[kind] = told
 		}
 		for kind, told := range kinds {
-			s.at(certificateEnd, &told.end, n.node, kind)
+			if n.controlPlane || told.expiring {
+				s.at(certificateEnd, &told.end, n.node, kind)
+			}
 			if told.expiring {
 				s.set(certificateExpiring, 1, n.node, kind)
 			}

@@ -19,6 +19,7 @@ func TestCertificates(t *testing.T) {
 	in := func(left time.Duration) metav1.Time { return metav1.NewTime(time.Unix(1_800_000_000, 0).Add(left)) }
 	state := stateOf(5)
 	node := state.Snapshot.Nodes[0].Name
+	state.Snapshot.Nodes[0].ControlPlane = true
 	state.Snapshot.Inventories = []v1alpha1.NodeInventory{
 		{ObjectMeta: metav1.ObjectMeta{Name: node}, NodeFacts: v1alpha1.NodeFacts{Certificates: []v1alpha1.CertificateFacts{
 			{Path: pki + "apiserver.crt", NotAfter: in(0), AuthorityPath: pki + "ca.crt", InUse: v1alpha1.UsesFormer},
@@ -28,6 +29,9 @@ func TestCertificates(t *testing.T) {
 			{Path: "/var/lib/kubelet/pki/kubelet.crt", NotAfter: metav1.NewTime(now), KubeletServing: true, RenewedBy: v1alpha1.RenewedByNone},
 			{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem", NotBefore: ptr.To(metav1.NewTime(now.Add(-80 * time.Minute))), NotAfter: metav1.NewTime(now.Add(20 * time.Minute)), RenewedBy: v1alpha1.RenewedByKubelet},
 			{Path: "/etc/kubernetes/scheduler.conf", NotBefore: ptr.To(metav1.NewTime(now.Add(-80 * time.Minute))), NotAfter: metav1.NewTime(now.Add(20 * time.Minute)), RenewedBy: v1alpha1.RenewedByKubeadm},
+		}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: state.Snapshot.Nodes[1].Name}, NodeFacts: v1alpha1.NodeFacts{Certificates: []v1alpha1.CertificateFacts{
+			{Path: pki + "ca.crt", NotAfter: metav1.NewTime(now), CA: true}, {Path: "/etc/kubernetes/kubelet.conf", NotAfter: in(9 * day)},
 		}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "gone"}, NodeFacts: v1alpha1.NodeFacts{Certificates: []v1alpha1.CertificateFacts{{Path: pki + "ca.crt"}}}},
 	}

@@ -100,7 +100,7 @@ var Table = []Metric{
 	{attemptEnd, Gauge, "seconds", []string{"node"}, "When a node that is being upgraded is expected to free its slot, as Unix time.", false},
 	{drainBlocked, Gauge, "", []string{"node", "namespace", "budget"}, "1 while pods cannot be evicted from the node, also while it waits to retry the drain. budget is the PodDisruptionBudget that prevents it; empty: something else does.", false},
 	{agentBehind, Gauge, "", []string{"node"}, "1 while the agent of a Ready node has not read the present spec of its NodeUpgrade; else absent.", false},
-	{certificateEnd, Gauge, "seconds", []string{"node", "certificate"}, "When the node's certificate ends, or its authority, if that ends first, as Unix time. certificate is kubeadm's name for it, kubelet-client, kubelet-serving, admin-copy, or other, of which the first to end counts.", false},
+	{certificateEnd, Gauge, "seconds", []string{"node", "certificate"}, "When the node's certificate ends, or its authority, if that ends first, as Unix time; of workers only while it is expiring. certificate is kubeadm's name for it, kubelet-client, kubelet-serving, admin-copy, or other, of which the first to end counts.", false},
 	{certificateExpiring, Gauge, "", []string{"node", "certificate"}, "1 while less is left of a certificate than 30 days (of an authority 180) or a third of its life, in which it should have been renewed; else absent.", false},
 	{certificateNotLoaded, Gauge, "", []string{"node", "certificate"}, "1 while a program still uses the certificate that was in the file before; else absent.", false},
 	{agents, Gauge, "", []string{"state"}, "Number of the agents' pods: Desired, Ready.", false},

@@ -33,8 +33,8 @@ func newCertificates(p *program) *cobra.Command {
 
   - AUTHORITY is what kubeadm calls the authority that signed it, or its name;
   - ENDS is when it ends, or its authority, if that ends first;
-  - RENEWED BY is kubeadm, the kubelet, elsewhere (the authority's key is not on
-    the node, or it is not kubeadm's), or nobody;
+  - RENEWED BY is kubeadm, the kubelet, elsewhere (the authority's key is not
+    on the node, or it is not kubeadm's), or nobody;
   - IN USE is "current" if the program that uses it has it, and "former" if it
     still has what was in the file before; "-" if that is not known, or no
     program uses it.

@@ -54,7 +54,7 @@ var texts = []struct {
 	{ofNotices, "ClusterUpgrade", `notices[].message notices[].node notices[].reason`},
 	{bounded, "MaintenanceSchedule", `conditions[].message`},
 	{bounded, "UpgradePolicy", `conditions[].message`},
-	{ofAgents, "NodeInventory", `certificates[].path definitionsProblem disks[].device disks[].path etcd.members[].name
+	{ofAgents, "NodeInventory", `certificates[].authorityPath certificates[].issuer certificates[].path certificates[].usedBy[] definitionsProblem disks[].device disks[].path etcd.members[].name
 		etcd.members[].problem etcd.members[].version etcd.problem installed[] kubeadmPatches kubeletConfigFields[]
 		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] rehearsals[].changes[] rehearsals[].leftOut[]
 		rehearsals[].problems[].message rehearsals[].untried[] rehearsals[].version softRebootBlocker.message

@@ -41,6 +41,8 @@ type KubeletValues struct {
 	EnableServer       *bool  `json:"enableServer"`
 	StaticPodPath      string `json:"staticPodPath"`
 	RotateCertificates *bool  `json:"rotateCertificates"`
+	ServerTLSBootstrap *bool  `json:"serverTLSBootstrap"`
+	TLSCertFile        string `json:"tlsCertFile"`
 }
 
 func (v KubeletValues) with(later KubeletValues) KubeletValues {
@@ -52,6 +54,8 @@ func (v KubeletValues) with(later KubeletValues) KubeletValues {
 		EnableServer:       cmp.Or(later.EnableServer, v.EnableServer),
 		StaticPodPath:      cmp.Or(later.StaticPodPath, v.StaticPodPath),
 		RotateCertificates: cmp.Or(later.RotateCertificates, v.RotateCertificates),
+		ServerTLSBootstrap: cmp.Or(later.ServerTLSBootstrap, v.ServerTLSBootstrap),
+		TLSCertFile:        cmp.Or(later.TLSCertFile, v.TLSCertFile),
 	}
 }
 

@@ -45,8 +45,8 @@ func TestWith(t *testing.T) {
 		t.Error(diff)
 	}
 	ten, zero := int32(10), int32(0)
-	listens := KubeletConfig{Values: KubeletValues{HealthzPort: &ten, HealthzBindAddress: "a", Port: 1, Address: "b", EnableServer: &yes, StaticPodPath: "c", RotateCertificates: &yes}}
-	later := KubeletConfig{Values: KubeletValues{HealthzPort: &zero, HealthzBindAddress: "d", Port: 2, Address: "e", EnableServer: &no, StaticPodPath: "f", RotateCertificates: &no}}
+	listens := KubeletConfig{Values: KubeletValues{HealthzPort: &ten, HealthzBindAddress: "a", Port: 1, Address: "b", EnableServer: &yes, StaticPodPath: "c", RotateCertificates: &yes, ServerTLSBootstrap: &yes, TLSCertFile: "g"}}
+	later := KubeletConfig{Values: KubeletValues{HealthzPort: &zero, HealthzBindAddress: "d", Port: 2, Address: "e", EnableServer: &no, StaticPodPath: "f", RotateCertificates: &no, ServerTLSBootstrap: &no, TLSCertFile: "h"}}
 	if diff := cmp.Diff(later, listens.With(later)); diff != "" {
 		t.Errorf("the later does not win: %s", diff)
 	}

@@ -35,6 +35,7 @@ var rows = []row{
 	{verb: "version", shows: []string{"coordinator", "agent", "nodes: 2"}},
 	{verb: "doctor", fails: true, shows: []string{"policy", "versions"}},
 	{verb: "releases", shows: []string{"v1.34", "v1.34.5"}, former: "shows no patch, as it does not know `transportPolicy`"},
+	{verb: "certificates", added: true, shows: []string{"CERTIFICATE", "RENEWED BY"}},
 	{verb: "plan", args: "v1.34.4", shows: []string{"cp1", "w1", "v1.34.4"}},
 	{
 		verb: "freeze", args: "skew --for 1h --upgrades Minor --reason 'a freeze of the test'",

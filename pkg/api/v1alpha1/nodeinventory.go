@@ -123,12 +123,18 @@ type NodeFacts struct {
 	Disks []DiskFacts `json:"disks,omitempty"`
 
 	// Certificates are those in /etc/kubernetes/pki, in its folder etcd, in the
-	// kubeconfigs in /etc/kubernetes, and the kubelet's client certificate.
+	// kubeconfigs in /etc/kubernetes, the kubelet's client and serving certificates, and on
+	// control planes those in copies of admin.conf: .kube/config of users.
 	// +listType=map
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=160
 	// +optional
 	Certificates []CertificateFacts `json:"certificates,omitempty"`
+
+	// CertificateRenewalDisabled reports whether the node's UpgradeConfiguration has
+	// certificateRenewal: false: `kubeadm upgrade` renews none of them.
+	// +optional
+	CertificateRenewalDisabled bool `json:"certificateRenewalDisabled,omitempty"`
 
 	// Etcd is what this node's member reports about the etcd cluster. Absent: the node
 	// has no member.
@@ -230,10 +236,72 @@ type CertificateFacts struct {
 	// NotAfter is when it ends.
 	// +required
 	NotAfter metav1.Time `json:"notAfter"`
+	// NotBefore is when it begins. kubeadm begins each certificate when its authority began.
+	// +optional
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+	// WrittenTime is when its file was written.
+	// +optional
+	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 	// CA reports whether it is a certificate authority's: an upgrade does not renew it.
 	// +optional
 	CA bool `json:"ca,omitempty"`
+	// HasKey reports whether the key of an authority is beside it on this node. Without it,
+	// kubeadm signs nothing here.
+	// +optional
+	HasKey bool `json:"hasKey,omitempty"`
+	// Issuer is the common name of the authority that signed it.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Issuer string `json:"issuer,omitempty"`
+	// AuthorityPath is the path of the one of these certificates that signed it. Empty: none
+	// of them did.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	AuthorityPath string `json:"authorityPath,omitempty"`
+	// RenewedBy is who renews it. Absent: that is not known.
+	// +kubebuilder:validation:Enum=Kubeadm;Kubelet;Elsewhere;None
+	// +optional
+	RenewedBy CertificateRenewer `json:"renewedBy,omitempty"`
+	// KubeletServing reports whether it is the one with which the kubelet serves its API: logs,
+	// exec, metrics.
+	// +optional
+	KubeletServing bool `json:"kubeletServing,omitempty"`
+	// UsedBy are the programs that use it: the kubelet, and static pods.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=256
+	// +optional
+	UsedBy []string `json:"usedBy,omitempty"`
+	// InUse reports whether the first of them has this certificate, or the one that was in the
+	// file before. Absent: that is not known.
+	// +kubebuilder:validation:Enum=Current;Former
+	// +optional
+	InUse CertificateUse `json:"inUse,omitempty"`
 }
+
+// CertificateRenewer is who renews a certificate.
+type CertificateRenewer string
+
+// Those who renew certificates.
+const (
+	// RenewedByKubeadm: `kubeadm certs renew`, with the key of an authority on the node.
+	RenewedByKubeadm CertificateRenewer = "Kubeadm"
+	// RenewedByKubelet: the kubelet rotates it.
+	RenewedByKubelet CertificateRenewer = "Kubelet"
+	// RenewedElsewhere: its authority's key is not on the node, or it is not kubeadm's.
+	RenewedElsewhere CertificateRenewer = "Elsewhere"
+	// RenewedByNone: nothing renews it, as an authority, or a copy of a kubeconfig.
+	RenewedByNone CertificateRenewer = "None"
+)
+
+// CertificateUse is which certificate a program has.
+type CertificateUse string
+
+// The certificates that a program may have.
+const (
+	UsesCurrent CertificateUse = "Current" // the one in the file
+	UsesFormer  CertificateUse = "Former"  // the one that was in the file before
+)
 
 // EtcdFacts is what a member reports about the etcd cluster.
 type EtcdFacts struct {

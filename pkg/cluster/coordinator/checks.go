@@ -109,6 +109,7 @@ func (c *Coordinator) runChecks(ctx context.Context, s clusterstate.Snapshot, p 
 	if err != nil {
 		return nil, err
 	}
+	facts.Schedules = s.Schedules
 	report := &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: p.PreflightKey, At: now, Findings: c.checkFacts(facts)}
 	c.recordChecks(&upgrade, report, time.Since(began))
 	return report, nil

@@ -44,6 +44,8 @@ type State struct {
 	Plan plan.Plan
 	// Agents returns how many agents should run, and how many are Ready.
 	Agents func() (desired, ready int)
+
+	nodeCertificates []nodeCertificates
 }
 
 // New returns the metrics of a replica of that version.
@@ -93,6 +95,7 @@ func (m *Metrics) Planned(s State, at time.Time) {
 	m.steps.count(s.Snapshot.NodeUpgrades)
 	m.lastPlan.Set(unix(at))
 	// What no metric needs is not kept in memory.
+	s.nodeCertificates = certificatesIn(&s.Snapshot)
 	s.Snapshot.Inventories, s.Snapshot.Webhooks, s.Snapshot.RebootManagers = nil, nil, nil
 	m.state.Store(&s)
 }
@@ -189,6 +192,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	s := &scrape{State: state, now: c.now(), descs: c.fleet, to: to, versions: &c.versions, budgets: &c.budgets}
 	s.known = s.knownVersions()
 	s.nodes()
+	s.certificates()
 	s.fleetVersions()
 	s.upgrades()
 	s.slots()

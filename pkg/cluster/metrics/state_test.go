@@ -39,6 +39,13 @@ func stateOf(size int) metrics.State {
 		})
 		s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade(&s.Nodes[i], upgrade.Reference()))
 	}
+	for i := range s.Nodes {
+		s.Inventories = append(s.Inventories, v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: s.Nodes[i].Name}, NodeFacts: v1alpha1.NodeFacts{Certificates: []v1alpha1.CertificateFacts{
+			{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem", NotAfter: at(-365 * 24 * time.Hour), RenewedBy: v1alpha1.RenewedByKubelet},
+			{Path: "/var/lib/kubelet/pki/kubelet.crt", NotAfter: at(-365 * 24 * time.Hour), RenewedBy: v1alpha1.RenewedByNone, KubeletServing: true},
+		}}})
+	}
+	s.Inventories[0].Certificates[0].NotAfter, s.Inventories[0].Certificates[1].InUse = at(-24*time.Hour), v1alpha1.UsesFormer
 	drains(&s, 0)
 	s.Nodes[1].Kubelet = "v1.34.4"
 	s.NodeUpgrades[2].Status.Step = v1alpha1.StepFailed

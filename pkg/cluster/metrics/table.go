@@ -81,10 +81,15 @@ const (
 	sourceProblem    = "source_problem_start_time_seconds"
 	sourceVersions   = "source_versions"
 	preflightFinding = "preflight_findings"
-	preflightTime    = "preflight_time_seconds"
-	notices          = "notices_total"
-	noticesFailed    = "notices_failed"
-	silencesFailed   = "silences_failed"
+
+	certificateEnd       = "certificate_end_time_seconds"
+	certificateExpiring  = "certificate_expiring"
+	certificateNotLoaded = "certificate_not_loaded"
+
+	preflightTime  = "preflight_time_seconds"
+	notices        = "notices_total"
+	noticesFailed  = "notices_failed"
+	silencesFailed = "silences_failed"
 )
 
 // Table lists all metrics. docs/monitoring.md is generated from it.
@@ -95,6 +100,9 @@ var Table = []Metric{
 	{attemptEnd, Gauge, "seconds", []string{"node"}, "When a node that is being upgraded is expected to free its slot, as Unix time.", false},
 	{drainBlocked, Gauge, "", []string{"node", "namespace", "budget"}, "1 while pods cannot be evicted from the node, also while it waits to retry the drain. budget is the PodDisruptionBudget that prevents it; empty: something else does.", false},
 	{agentBehind, Gauge, "", []string{"node"}, "1 while the agent of a Ready node has not read the present spec of its NodeUpgrade; else absent.", false},
+	{certificateEnd, Gauge, "seconds", []string{"node", "certificate"}, "When the node's certificate ends, or its authority, if that ends first, as Unix time; of workers only while it is expiring. certificate is kubeadm's name for it, kubelet-client, kubelet-serving, admin-copy, or other, of which the first to end counts.", false},
+	{certificateExpiring, Gauge, "", []string{"node", "certificate"}, "1 while less is left of a certificate than 30 days (of an authority 180) or a third of its life, in which it should have been renewed; else absent.", false},
+	{certificateNotLoaded, Gauge, "", []string{"node", "certificate"}, "1 while a program still uses the certificate that was in the file before; else absent.", false},
 	{agents, Gauge, "", []string{"state"}, "Number of the agents' pods: Desired, Ready.", false},
 	{nodesStaged, Gauge, "", []string{"version"}, "Number of managed nodes with the image of the version on their disk, beside the running one.", false},
 	{nodesBehind, Gauge, "", []string{"kubelet"}, "Number of managed nodes for which the source offers a newer patch of their minor.", false},

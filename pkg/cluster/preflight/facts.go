@@ -54,6 +54,12 @@ type Facts struct {
 	// HealthJob is how the API server answered a trial of kubeadm's Job. Nil: it was not asked.
 	HealthJob *Refusal
 
+	// Schedules are the MaintenanceSchedules.
+	Schedules []v1alpha1.MaintenanceSchedule
+	// ServingRequests are the requests of kubelets for serving certificates that wait for an approval. Nil: they were not
+	// read, as by the coordinator.
+	ServingRequests []ServingRequest
+
 	Workloads Workloads
 	// RebootManagers are other programs that may reboot nodes.
 	RebootManagers []clusterstate.RebootManager
@@ -73,6 +79,9 @@ type Lack struct {
 	Message string // a sentence
 	Advice  string // what to do, such as a command that grants a right
 }
+
+// ServingRequest is a CertificateSigningRequest of a kubelet for its serving certificate.
+type ServingRequest struct{ Name, Node string }
 
 // Workloads are what runs on the cluster.
 type Workloads struct {

@@ -66,11 +66,119 @@ func certificateScenes() []scene {
 			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet.conf"
 			ends("cp-1", 3*day)(f)
 		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ending", name: "a third of its life, begun when it was written", alter: func(f *preflight.Facts) {
+			cert := &facts(f, "cp-1").Certificates[0]
+			cert.NotBefore, cert.WrittenTime = ptr.To(metav1.NewTime(now.AddDate(-5, 0, 0))), ptr.To(metav1.NewTime(now.Add(-10*time.Minute)))
+			ends("cp-1", 5*time.Minute)(f)
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "more than a third of its life", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].WrittenTime = ptr.To(metav1.NewTime(now.Add(-9 * time.Minute)))
+			ends("cp-1", 5*time.Minute)(f)
+		}},
+		{check: "certificate-ending", name: "an authority of another maker, which expires first", alter: func(f *preflight.Facts) {
+			add(f, "cp-1", v1alpha1.CertificateFacts{Path: "/etc/kubernetes/pki/corporate.crt", CA: true, NotAfter: metav1.NewTime(now.Add(20 * day))})
+			facts(f, "cp-1").Certificates[0].AuthorityPath = "/etc/kubernetes/pki/corporate.crt"
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/corporate.crt", "Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "its authority expires first, which is told once", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].AuthorityPath = "/etc/kubernetes/pki/ca.crt"
+			facts(f, "cp-1").Certificates[1].NotAfter = metav1.NewTime(now.Add(20 * day))
+		}, want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},
+		{check: "certificate-ending", name: "renewal is disabled", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").CertificateRenewalDisabled = true
+			ends("cp-1", 3*day)(f)
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ended", name: "inside kubelet.conf", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet.conf"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ending", name: "kubelets' serving certificates, requested and made themselves", alter: func(f *preflight.Facts) {
+			serving := v1alpha1.CertificateFacts{Path: "/var/lib/kubelet/pki/kubelet-server-current.pem", KubeletServing: true, RenewedBy: v1alpha1.RenewedByKubelet, NotAfter: metav1.NewTime(now.Add(-day))}
+			add(f, "worker-1", serving)
+			serving.Path, serving.RenewedBy = "/var/lib/kubelet/pki/kubelet.crt", v1alpha1.RenewedByNone
+			add(f, "worker-2", serving)
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ending", name: "a copy of admin.conf", alter: func(f *preflight.Facts) {
+			add(f, "cp-1", v1alpha1.CertificateFacts{Path: "/root/.kube/config", RenewedBy: v1alpha1.RenewedByNone, NotAfter: metav1.NewTime(now.Add(-day))})
+		}},
+		{check: "certificate-not-loaded", name: "the scheduler was not restarted", alter: func(f *preflight.Facts) {
+			written := metav1.NewTime(now.Add(-day))
+			add(f, "cp-1", v1alpha1.CertificateFacts{Path: "/etc/kubernetes/scheduler.conf", UsedBy: []string{"kube-scheduler"}, InUse: v1alpha1.UsesFormer, WrittenTime: &written, NotAfter: metav1.NewTime(now.AddDate(1, 0, 0))})
+			add(f, "cp-2", v1alpha1.CertificateFacts{Path: "/etc/kubernetes/scheduler.conf", UsedBy: []string{"kube-scheduler"}, InUse: v1alpha1.UsesCurrent, WrittenTime: &written, NotAfter: metav1.NewTime(now.AddDate(1, 0, 0))})
+			add(f, "worker-1", v1alpha1.CertificateFacts{Path: "/srv/tls.crt", KubeletServing: true, UsedBy: []string{"kubelet"}, InUse: v1alpha1.UsesFormer, RenewedBy: v1alpha1.RenewedElsewhere, NotAfter: metav1.NewTime(now.AddDate(1, 0, 0))})
+		}, want: []string{"Warn certificate-not-loaded Node/cp-1", "Warn certificate-not-loaded Node/worker-1"}},
+		{check: "certificate-not-loaded", name: "it was", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].UsedBy, facts(f, "cp-1").Certificates[0].InUse = []string{"kube-apiserver"}, v1alpha1.UsesCurrent
+		}},
+		{check: "certificate-authority-elsewhere", name: "no key on a control plane", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "cp-2", "worker-1"} {
+				facts(f, name).Certificates[0].AuthorityPath, facts(f, name).Certificates[0].RenewedBy = "/etc/kubernetes/pki/ca.crt", v1alpha1.RenewedElsewhere
+			}
+		}, want: []string{"Warn certificate-authority-elsewhere File/etc/kubernetes/pki/ca.crt"}},
+		{check: "certificate-authority-elsewhere", name: "another maker's", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedElsewhere
+		}, want: []string{"Warn certificate-authority-elsewhere Node/cp-1"}},
+		{check: "certificate-authority-elsewhere", name: "renewed by kubeadm", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedByKubeadm
+		}},
+		{check: "certificates-frozen", name: "a freeze lasts longer", alter: func(f *preflight.Facts) {
+			renewed(f)
+			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(-day, 201*day), windows()}
+		}, want: []string{"Warn certificates-frozen"}},
+		{check: "certificates-frozen", name: "a freeze ends before", alter: func(f *preflight.Facts) {
+			renewed(f)
+			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(-day, 199*day), windows()}
+		}},
+		{check: "certificates-frozen", name: "a window opens before it", alter: func(f *preflight.Facts) {
+			renewed(f)
+			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(2*day, 201*day), windows()}
+		}},
+		{check: "certificates-frozen", name: "a freeze of minors", alter: func(f *preflight.Facts) {
+			renewed(f)
+			of := freeze(-day, 201*day, v1alpha1.TypeMinor)
+			f.Schedules = []v1alpha1.MaintenanceSchedule{of, windows()}
+		}},
+		{check: "kubelet-serving-waits", name: "none waits", alter: func(f *preflight.Facts) { f.ServingRequests = []preflight.ServingRequest{} }},
+		{check: "kubelet-serving-waits", name: "two wait", alter: func(f *preflight.Facts) {
+			f.ServingRequests = []preflight.ServingRequest{{Name: "csr-b", Node: "worker-1"}, {Name: "csr-a", Node: "worker-2"}}
+		}, want: []string{"Warn kubelet-serving-waits"}},
 		{check: "ca-ended", name: "yesterday", alter: authorityEnds(-day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
 		{check: "ca-ended", name: "in years"},
 		{check: "ca-ending", name: "in 180 days", alter: authorityEnds(180 * day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},
 		{check: "ca-ending", name: "in 181 days", alter: authorityEnds(181 * day)},
 	}
+}
+
+// add adds a certificate to a node's.
+func add(f *preflight.Facts, node string, c v1alpha1.CertificateFacts) {
+	facts(f, node).Certificates = append(facts(f, node).Certificates, c)
+}
+
+// renewed lets kubeadm renew the certificates of the control planes, which expire in 200 days and later.
+func renewed(f *preflight.Facts) {
+	for i, name := range []string{"cp-3", "cp-1", "cp-2"} {
+		cert := &facts(f, name).Certificates[0]
+		cert.RenewedBy, cert.AuthorityPath = v1alpha1.RenewedByKubeadm, "/etc/kubernetes/pki/ca.crt"
+		cert.NotAfter = metav1.NewTime(now.AddDate(0, 0, 200+i))
+	}
+}
+
+// freeze returns a schedule that excludes upgrades.
+func freeze(from, until time.Duration, of ...v1alpha1.UpgradeType) v1alpha1.MaintenanceSchedule {
+	s := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}}
+	s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{UpgradeTypes: of}}
+	exclusion := &s.Spec.MaintenanceExclusions[0]
+	exclusion.Name, exclusion.StartTime, exclusion.EndTime = "year-end", metav1.NewTime(now.Add(from)), metav1.NewTime(now.Add(until))
+	return s
+}
+
+// windows returns a schedule with a window each day.
+func windows() v1alpha1.MaintenanceSchedule {
+	s := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
+	s.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{}}
+	window := &s.Spec.MaintenanceWindows[0]
+	window.Name, window.Recurrence = "night", "FREQ=DAILY"
+	window.StartTime, window.EndTime = metav1.NewTime(now.AddDate(0, 0, -9)), metav1.NewTime(now.AddDate(0, 0, -9).Add(time.Hour))
+	return s
 }
 
 func diskScenes() []scene {

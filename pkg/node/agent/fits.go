@@ -19,8 +19,11 @@ var (
 	ofInventory = limits{text: 256, items: 160} // etcd takes 1.5 MB, and the items of sets stand in managedFields, too
 )
 
-// ofRehearsals are lists within a list.
-const ofRehearsals = 16
+// Items of lists within a list: of rehearsals, and of certificates.
+const (
+	ofRehearsals   = 16
+	ofCertificates = 4
+)
 
 // maxLog is for fields whose names end in Log.
 const maxLog = 8192
@@ -36,8 +39,11 @@ func (l limits) fitValue(v reflect.Value) {
 			l.fitValue(v.Elem())
 		}
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[v1alpha1.Rehearsal]() {
+		switch v.Type() {
+		case reflect.TypeFor[v1alpha1.Rehearsal]():
 			l.items = ofRehearsals
+		case reflect.TypeFor[v1alpha1.CertificateFacts]():
+			l.items = ofCertificates
 		}
 		if v.Type() != reflect.TypeFor[metav1.Condition]() {
 			l.fitFields(v)

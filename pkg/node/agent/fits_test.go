@@ -74,6 +74,9 @@ func TestAnyReportFits(t *testing.T) {
 			facts.Rehearsals[i].Problems[j].Reason, facts.Rehearsals[i].Problems[j].Cause = v1alpha1.KubeletRefuses, v1alpha1.CauseNode
 		}
 	}
+	for i := range facts.Certificates {
+		facts.Certificates[i].RenewedBy, facts.Certificates[i].InUse = v1alpha1.RenewedElsewhere, v1alpha1.UsesCurrent
+	}
 	ofInventory.fit(&facts)
 	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: c.node}, NodeFacts: facts}
 	_, err = c.ours.NodeInventories.Apply(t.Context(), inventory, fieldManager, "")

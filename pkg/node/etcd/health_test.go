@@ -137,20 +137,3 @@ func TestManifest(t *testing.T) {
 		t.Errorf("%+v %v", found, err)
 	}
 }
-
-func TestClientURL(t *testing.T) {
-	for listen, want := range map[string]string{
-		"": defaultEndpoint,
-		"https://10.0.0.1:2379,https://[::1]:12379":                   "https://[::1]:12379",
-		"https://10.0.0.1:2379,https://10.0.0.2:2379":                 "https://10.0.0.1:2379",
-		"https://10.0.0.1:2379,https://0.0.0.0:2380":                  "https://127.0.0.1:2380",
-		"https://[::]:2380":                                           "https://[::1]:2380",
-		"http://127.0.0.1:2379":                                       "http://127.0.0.1:2379",
-		"unix://127.0.0.1:1,https://example.com:1,https://10.0.0.1:2": "https://10.0.0.1:2",
-		"https://example.com:1":                                       defaultEndpoint,
-	} {
-		if got := clientURL(listen); got != want {
-			t.Errorf("%s: %s, want %s", listen, got, want)
-		}
-	}
-}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +51,7 @@ func findMember(ctx context.Context, l host.Layout) (*member, error) {
 	if pod == nil {
 		return nil, nil
 	}
-	m := &member{endpoint: clientURL(pod.Flag("listen-client-urls")), ca: defaultPKI + "/ca.crt"}
+	m := &member{endpoint: cmp.Or(pod.Listens("listen-client-urls"), defaultEndpoint), ca: defaultPKI + "/ca.crt"}
 	if ca := pod.Flag("trusted-ca-file"); ca != "" {
 		m.ca = pod.OnNode(ca)
 	}
@@ -66,34 +64,6 @@ func findMember(ctx context.Context, l host.Layout) (*member, error) {
 		m.cert, m.key = pod.OnNode(cert), pod.OnNode(key)
 	}
 	return m, nil
-}
-
-// clientURL returns where a member that listens at these addresses is asked: on the loopback
-// interface, if it listens there, else at its first address. A member listens at addresses of
-// its own node only.
-func clientURL(listen string) string {
-	var first string
-	for text := range strings.SplitSeq(listen, ",") {
-		address, err := url.Parse(text)
-		if err != nil || address.Scheme != "https" && address.Scheme != "http" {
-			continue
-		}
-		ip := net.ParseIP(address.Hostname())
-		switch {
-		case ip == nil:
-			continue
-		case ip.IsUnspecified():
-			loopback := "127.0.0.1"
-			if ip.To4() == nil {
-				loopback = "::1"
-			}
-			return address.Scheme + "://" + net.JoinHostPort(loopback, address.Port())
-		case ip.IsLoopback():
-			return text
-		}
-		first = cmp.Or(first, text)
-	}
-	return cmp.Or(first, defaultEndpoint)
 }
 
 // requestTimeout is how long a member may take to answer a small request.

@@ -73,7 +73,10 @@ func TestCertificates(t *testing.T) {
 		"a broken kubeconfig": {tree{"/etc/kubernetes/admin.conf": "users: [{user: {client-certificate-data: 'x\n"}, nil, "decoding /etc/kubernetes/admin.conf"},
 		"garbage":             {tree{"/etc/kubernetes/pki/x.crt": "garbage"}, nil, "/etc/kubernetes/pki/x.crt has no certificate"},
 		"a broken one":        {tree{"/etc/kubernetes/pki/x.crt": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}, nil, "decoding the certificate in /etc/kubernetes/pki/x.crt"},
-		"what it serves with": {tree{"/var/lib/kubelet/pki/kubelet.crt": leaf}, nil, ""},
+		"what it serves with": {tree{"/var/lib/kubelet/pki/kubelet.crt": leaf}, map[string]time.Time{"/var/lib/kubelet/pki/kubelet.crt": soon}, ""},
+		"serves, requested":   {tree{host.KubeletConfig: "serverTLSBootstrap: true\n", "/var/lib/kubelet/pki/kubelet.crt": leaf, "/var/lib/kubelet/pki/kubelet-server-current.pem": leaf}, map[string]time.Time{"/var/lib/kubelet/pki/kubelet-server-current.pem": soon}, ""},
+		"serves, its own":     {tree{host.KubeletConfig: "serverTLSBootstrap: true\ntlsCertFile: /srv/tls.crt\n", "/srv/tls.crt": leaf}, map[string]time.Time{"/srv/tls.crt": soon}, ""},
+		"serves nothing":      {tree{host.KubeletConfig: "enableServer: false\n", "/var/lib/kubelet/pki/kubelet.crt": leaf}, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

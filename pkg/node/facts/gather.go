@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -35,6 +37,7 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 	}
 	found.Armed = sysupdate.Armed(l)
 	g := newGatherer(l, func(name string) (service, error) { return askSystemd(ctx, name) })
+	g.handshake = func(address, client string) ([]byte, error) { return servedAt(ctx, l, address, client) }
 	found.Node = g.forChecks(time.Now())
 	g.ofOwnKubelet(ctx, &found)
 	found.Node.DefinitionsProblem = found.ConfProblem
@@ -55,6 +58,7 @@ func (g *gatherer) ofOwnKubelet(ctx context.Context, found *verb.HostFacts) {
 // forChecks collects the facts that preflight checks need, except Installed and Etcd, which the
 // agent adds.
 func (g *gatherer) forChecks(now time.Time) v1alpha1.NodeFacts {
+	g.now = now
 	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 	for _, collect := range []func(){
 		g.cgroup, g.kubelet, g.staticPods, g.ownAPIServer, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
@@ -73,10 +77,17 @@ type gatherer struct {
 	tags     map[string]string // verb.HostFacts.StaticPods
 	facts    v1alpha1.NodeFacts
 	problems map[string]bool
+	now      time.Time
+	// chains are the certificates in files, by their paths.
+	chains map[string][]*x509.Certificate
+	// others are the static pods that are not the control plane's.
+	others []corev1.Pod
+	// handshake returns the certificate that a program serves with at an address, see servedAt. Nil: none is asked.
+	handshake func(address, client string) ([]byte, error)
 }
 
 func newGatherer(l host.Layout, ask func(name string) (service, error)) *gatherer {
-	g := &gatherer{Layout: l, ask: ask, problems: map[string]bool{}}
+	g := &gatherer{Layout: l, ask: ask, problems: map[string]bool{}, chains: map[string][]*x509.Certificate{}}
 	g.own = &Kubelet{g: g}
 	return g
 }

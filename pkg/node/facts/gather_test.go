@@ -24,6 +24,11 @@ func TestOrdinaryNode(t *testing.T) {
 		}
 		facts.Disks[i].FreeBytes, facts.Disks[i].Device = 0, ""
 	}
+	begin := metav1.NewTime(now.AddDate(-1, 0, 0).Truncate(time.Second))
+	if facts.Certificates[0].WrittenTime == nil {
+		t.Errorf("%+v", facts.Certificates[0])
+	}
+	facts.Certificates[0].WrittenTime = nil
 	want := v1alpha1.NodeFacts{
 		GatheredTime:          metav1.NewTime(now.Truncate(time.Second)),
 		CgroupVersion:         1,
@@ -31,7 +36,10 @@ func TestOrdinaryNode(t *testing.T) {
 		KubeletFlagsElsewhere: base,
 		KubeletConfigFields:   []string{"cgroupDriver", "staticPodPath"},
 		Disks:                 []v1alpha1.DiskFacts{{Path: "/etc/kubernetes"}, {Path: host.SnapshotsDir}},
-		Certificates:          []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/ca.crt", NotAfter: metav1.NewTime(now.AddDate(10, 0, 0).Truncate(time.Second)), CA: true}},
+		Certificates: []v1alpha1.CertificateFacts{{
+			Path: "/etc/kubernetes/pki/ca.crt", NotAfter: metav1.NewTime(now.AddDate(10, 0, 0).Truncate(time.Second)), NotBefore: &begin,
+			CA: true, HasKey: true, Issuer: "kubernetes", RenewedBy: v1alpha1.RenewedByNone,
+		}},
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)

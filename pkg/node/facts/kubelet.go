@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
@@ -59,7 +60,43 @@ func (k *Kubelet) rotatedCertificate() string {
 	if flag := k.flags["rotate-certificates"]; flag != nil && k.flags.value("rotate-certificates") == "false" || flag == nil && (rotates == nil || !*rotates) {
 		return ""
 	}
-	return filepath.Join(cmp.Or(k.flags.value("cert-dir"), "/var/lib/kubelet/pki"), "kubelet-client-current.pem")
+	return k.inCertDir("kubelet-client-current.pem")
+}
+
+// inCertDir returns the path of a file in the folder of the kubelet's certificates.
+func (k *Kubelet) inCertDir(name string) string {
+	return filepath.Join(cmp.Or(k.flags.value("cert-dir"), "/var/lib/kubelet/pki"), name)
+}
+
+// servingCertificate returns the file with the certificate with which the kubelet serves its API: its own, one that it
+// requests from the cluster, or one that it makes itself at its first start (kubelet 1.34, InitializeTLS).
+func (k *Kubelet) servingCertificate() string {
+	if file := cmp.Or(k.flags.value("tls-cert-file"), k.config.Values.TLSCertFile); file != "" {
+		return file
+	}
+	if k.requestsServing() {
+		return k.inCertDir("kubelet-server-current.pem")
+	}
+	return k.inCertDir("kubelet.crt")
+}
+
+// requestsServing reports whether the kubelet requests its serving certificate from the cluster.
+func (k *Kubelet) requestsServing() bool {
+	if flag := k.flags["rotate-server-certificates"]; flag != nil {
+		return k.flags.value("rotate-server-certificates") != "false"
+	}
+	return k.config.Values.ServerTLSBootstrap != nil && *k.config.Values.ServerTLSBootstrap
+}
+
+// servingRenewer returns who renews the certificate with which the kubelet serves.
+func (k *Kubelet) servingRenewer() v1alpha1.CertificateRenewer {
+	switch k.servingCertificate() {
+	case k.inCertDir("kubelet-server-current.pem"):
+		return v1alpha1.RenewedByKubelet
+	case k.inCertDir("kubelet.crt"):
+		return v1alpha1.RenewedByNone
+	}
+	return v1alpha1.RenewedElsewhere
 }
 
 // startFlags returns the flags with which the kubelet will be started the next time, and those

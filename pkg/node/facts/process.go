@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
@@ -18,6 +19,8 @@ type process struct {
 	name, program string
 	args          []string
 	cgroup        string
+	// started is how long after the boot it was started.
+	started time.Duration
 }
 
 // processesOf returns the processes that run (proc(5), pid/cmdline, pid/cgroup and pid/stat), by
@@ -33,7 +36,7 @@ func processesOf(l host.Layout) []process {
 		p := process{}
 		p.id, _ = strconv.Atoi(filepath.Base(path))
 		stat, _ := os.ReadFile(filepath.Join(path, "stat"))
-		p.parent = parentIn(string(stat))
+		p.parent, p.started = parentIn(string(stat)), startIn(string(stat))
 		cgroup, _ := os.ReadFile(filepath.Join(path, "cgroup"))
 		p.cgroup = string(cgroup)
 		args := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
@@ -55,6 +58,26 @@ func parentIn(stat string) int {
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	return parent
+}
+
+// startIn returns how long after the boot the process was started, as the text of pid/stat has it in hundredths of a second;
+// 0: that is not known.
+func startIn(stat string) time.Duration {
+	const field, name = 22, 2 // of the text, and of the name of the program
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
+	if len(fields) < field-name {
+		return 0
+	}
+	hundredths, _ := strconv.ParseInt(fields[field-name-1], 10, 64)
+	return time.Duration(hundredths) * 10 * time.Millisecond
+}
+
+// sinceBoot returns how long ago the node booted (proc(5), uptime); 0: that is not known.
+func sinceBoot(l host.Layout) time.Duration {
+	text, _ := os.ReadFile(l.At("/proc/uptime"))
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, _ := strconv.ParseFloat(first, 64)
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // kubeletAmong returns the kubelet; nil if it does not run. It is the main process of

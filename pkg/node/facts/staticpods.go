@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -168,12 +169,51 @@ func (p process) ofStaticPod(uid string) bool {
 }
 
 // RunsStaticPod reports whether the component has a process in a static pod of this kubelet.
-func (k *Kubelet) RunsStaticPod(component string) bool {
+func (k *Kubelet) RunsStaticPod(component string) bool { return k.processOf(component) != nil }
+
+// processOf returns the component's process in a static pod of this kubelet, the first one if it has several. Nil: it
+// has none.
+func (k *Kubelet) processOf(component string) *process {
 	uid := ""
 	if pod, err := k.StaticPod(component); err == nil && pod != nil {
 		uid = string(pod.pod.UID)
 	}
-	return slices.ContainsFunc(k.processes, func(p process) bool { return p.name == component && p.ofStaticPod(uid) })
+	var first *process
+	for i := range k.processes {
+		p := &k.processes[i]
+		if p.name == component && p.ofStaticPod(uid) && (first == nil || p.started < first.started) {
+			first = p
+		}
+	}
+	return first
+}
+
+// Listens returns where a program that listens at the addresses of a flag is asked: on the loopback interface, if it
+// listens there, else at its first address. A member of etcd listens at addresses of its own node only. Empty: the flag
+// has no address.
+func (p *StaticPod) Listens(flag string) string {
+	var first string
+	for text := range strings.SplitSeq(p.Flag(flag), ",") {
+		address, err := url.Parse(text)
+		if err != nil || address.Scheme != "https" && address.Scheme != "http" {
+			continue
+		}
+		ip := net.ParseIP(address.Hostname())
+		switch {
+		case ip == nil:
+			continue
+		case ip.IsUnspecified():
+			loopback := "127.0.0.1"
+			if ip.To4() == nil {
+				loopback = "::1"
+			}
+			return address.Scheme + "://" + net.JoinHostPort(loopback, address.Port())
+		case ip.IsLoopback():
+			return text
+		}
+		first = cmp.Or(first, text)
+	}
+	return first
 }
 
 // staticPods collects the static pods, and the files in their folder that are none.
@@ -218,5 +258,8 @@ func (g *gatherer) otherManifests(dir string) {
 			continue
 		}
 		files[full] = path
+		if component := strings.TrimSuffix(name, ".yaml"); component != "etcd" && !slices.Contains(host.ControlPlaneComponents, component) {
+			g.others = append(g.others, *pod)
+		}
 	}
 }

@@ -121,3 +121,20 @@ func TestPathsOfStaticPod(t *testing.T) {
 		}
 	}
 }
+
+func TestListens(t *testing.T) {
+	for listen, want := range map[string]string{
+		"": "",
+		"https://10.0.0.1:2379,https://[::1]:12379":                   "https://[::1]:12379",
+		"https://10.0.0.1:2379,https://10.0.0.2:2379":                 "https://10.0.0.1:2379",
+		"https://10.0.0.1:2379,https://0.0.0.0:2380":                  "https://127.0.0.1:2380",
+		"https://[::]:2380":                                           "https://[::1]:2380",
+		"http://127.0.0.1:2379":                                       "http://127.0.0.1:2379",
+		"unix://127.0.0.1:1,https://example.com:1,https://10.0.0.1:2": "https://10.0.0.1:2",
+		"https://example.com:1":                                       "",
+	} {
+		if got := (&StaticPod{flags: flags{"f": {listen}}}).Listens("f"); got != want {
+			t.Errorf("%s: %s, want %s", listen, got, want)
+		}
+	}
+}

@@ -78,6 +78,7 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"releases -o banana", "-o banana: "},
 		{"version -o banana", "-o banana: "},
 		{"windows -o banana", "-o banana: "},
+		{"certificates -o name", "-o name: certificates have no names"},
 		{"windows -o name", "-o name: openings have no names"},
 		{"windows --from banana", `--from="banana": must be a time`},
 		{"windows --until banana", `--until="banana": must be a time`},

@@ -90,7 +90,7 @@ Ctrl-C stops the display, not the upgrade.`,
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
 	root.PersistentFlags().IntVarP(&p.verbosity, "v", "v", 0, "How much to write to standard error: 6 shows requests with their times, 7 also their headers, without credentials.")
 	p.addClusterFlags(root)
-	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newRollback(p), newReboot(p), newHistory(p), newReport(p), newReleases(p), newWindows(p),
+	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newRollback(p), newReboot(p), newHistory(p), newReport(p), newReleases(p), newWindows(p), newCertificates(p),
 		newFreeze(p), newUnfreeze(p), newBlock(p), newUnblock(p),
 		newSuspend(p), newResume(p), newApprove(p), newAbandon(p), newFollow(p), newFleet(p), newMigrate(p), newDoctor(p), newVersion(p), newCompletion(p))
 	for _, cmd := range root.Commands() {

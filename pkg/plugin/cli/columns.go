@@ -74,7 +74,7 @@ func relaxedPath(path string) string {
 // rowFields are where the rows of our own kinds are; other kinds are one row.
 var rowFields = map[string]string{
 	"UpgradeStatus": "nodes", "UpgradePlan": "nodes", "UpgradeReport": "nodes", "UpgradeDiagnosis": "checks",
-	"UpgradeHistory": "items", "ReleaseList": "items",
+	"UpgradeHistory": "items", "ReleaseList": "items", "CertificateList": "items",
 	"FleetStatus": "items", "FleetPlan": "items", "FleetFreeze": "items", "FleetReport": "items", "WindowList": "items", "List": "items",
 }
 

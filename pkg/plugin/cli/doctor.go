@@ -188,6 +188,12 @@ func (e *examination) readChecks() error {
 	if err != nil {
 		return err
 	}
+	if e.facts.Installed() {
+		if list, err := e.reader.kinds.MaintenanceSchedules.List(e.ctx, metav1.ListOptions{}); err == nil {
+			e.facts.Schedules, facts.Schedules = list.Items, list.Items
+		}
+	}
+	facts.ServingRequests, _ = e.reader.servingRequests(e.ctx) // who may not list them is not told of them
 	e.facts.Nodes, e.facts.NodeUpgrades = facts.Nodes, facts.NodeUpgrades
 	for _, found := range preflight.Check(facts) {
 		switch {
@@ -224,9 +230,6 @@ func (e *examination) readClocks() {
 // readPrograms reads the coordinator, the agents and the policy.
 func (e *examination) readPrograms() {
 	e.facts.Policy, _ = e.reader.policy(e.ctx)
-	if list, err := e.reader.kinds.MaintenanceSchedules.List(e.ctx, metav1.ListOptions{}); err == nil {
-		e.facts.Schedules = list.Items
-	}
 	if list, err := e.reader.kinds.ClusterUpgrades.List(e.ctx, metav1.ListOptions{}); err == nil {
 		e.facts.Upgrades = slices.DeleteFunc(list.Items, func(u v1alpha1.ClusterUpgrade) bool { return u.Status.Outcome != "" })
 	}

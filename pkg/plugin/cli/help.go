@@ -16,7 +16,7 @@ var groups = []struct {
 	group cobra.Group
 	verbs []string
 }{
-	{cobra.Group{ID: "look", Title: "See what happens, and why:"}, []string{"status", "plan", "releases", "windows", "history", "report", "doctor"}},
+	{cobra.Group{ID: "look", Title: "See what happens, and why:"}, []string{"status", "plan", "releases", "windows", "certificates", "history", "report", "doctor"}},
 	{cobra.Group{ID: "act", Title: "Upgrade, reboot, take back:"}, []string{"apply", "reboot", "rollback"}},
 	{cobra.Group{ID: "hold", Title: "Hold, and let go on:"}, []string{"suspend", "resume", "approve", "abandon", "freeze", "unfreeze", "block", "unblock"}},
 	{cobra.Group{ID: "several", Title: "Several clusters:"}, []string{"fleet", "follow"}},

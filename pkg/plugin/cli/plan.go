@@ -286,6 +286,7 @@ func (p *program) runPreflight(ctx context.Context, s *clusterstate.Snapshot, at
 	}
 	request.CompleteFacts(&facts, *s)
 	facts.HealthJob = reader.tryHealthJob(limited, facts)
+	facts.ServingRequests, _ = reader.servingRequests(limited) // who may not list them is not told of them
 	w := facts.Workloads
 	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
 	s.Preflight = &clusterstate.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}

@@ -38,7 +38,7 @@ status: {step: Failed, conditions: [{type: UpToDate, status: "False", reason: Re
 // each has something to do.
 var (
 	viewCommands = []string{
-		"status", "status w-1", "plan", "plan v1.34.5", "windows", "windows --node w-1", "version", "history", "report u", "releases", "migrate timer",
+		"status", "status w-1", "plan", "plan v1.34.5", "windows", "windows --node w-1", "version", "history", "report u", "releases", "certificates", "migrate timer",
 	}
 	editCommands = []string{
 		"freeze f --for 1h --reason x --dry-run=server", "freeze f --for 1h --reason x", "unfreeze f --dry-run=server", "unfreeze f",

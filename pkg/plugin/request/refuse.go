@@ -279,7 +279,7 @@ func CompleteFacts(facts *preflight.Facts, s clusterstate.Snapshot) {
 	for _, pod := range s.APIServers {
 		servers[pod.Node], _ = version.Parse(pod.Version)
 	}
-	facts.NodeUpgrades, facts.Inventories = s.NodeUpgrades, s.Inventories
+	facts.NodeUpgrades, facts.Inventories, facts.Schedules = s.NodeUpgrades, s.Inventories, s.Schedules
 	for i := range facts.Nodes {
 		raise(kubelets[facts.Nodes[i].Name], &facts.Nodes[i].Status.NodeInfo.KubeletVersion)
 	}

@@ -327,6 +327,7 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Pace:    s.cluster.groups[n.group].pace,
 		Kubeadm: v.kubeadm,
 
+		FromBootID: s.cluster.target.Status.BootOf(n.Name),
 		HoldAfter: s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
 	}
 	if n == s.snapshotNode {

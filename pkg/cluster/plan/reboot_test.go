@@ -69,11 +69,15 @@ func lastCheck(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1al
 // TestRebootPromises is TestPromises for a Reboot: operating systems ask for one
 // at the start and later, at any moment. Each node that asked is rebooted once,
 // and none runs another Kubernetes than before. Some nodes have Kubernetes from packages.
+// One with the rebootPolicy Always reboots each node that is there at its trigger, and ends no other boot.
 func TestRebootPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		u := &c.Upgrades[0]
 		u.Spec.Type, u.Spec.Version, u.Spec.Strategy.Method = v1alpha1.TypeReboot, "", v1alpha1.MethodReboot
+		if oneIn4.Draw(t, "always") {
+			u.Spec.RebootPolicy = v1alpha1.RebootAlways
+		}
 		for i := range c.Nodes {
 			status := &c.nodeUpgrade(c.Nodes[i].Name, c.Nodes[i].UID).Status
 			askForReboot(status, coin.Draw(t, "asks"))
@@ -95,6 +99,9 @@ func TestRebootPromises(t *testing.T) {
 			t.Fatalf("the upgrade has not succeeded: %+v", c.Upgrades[0].Status)
 		}
 		for _, n := range c.Nodes {
+			if u := c.Upgrades[0].Status; u.Outcome == v1alpha1.OutcomeSucceeded && n.BootID != "" && n.BootID == u.BootOf(n.Name) && c.nodeUpgrade(n.Name, n.UID).Abandoned == nil {
+				t.Fatalf("node %s is still in the boot %s, which the upgrade was to end", n.Name, n.BootID)
+			}
 			if n.Kubelet != "v1.34.3" {
 				t.Fatalf("node %s runs %s, want v1.34.3", n.Name, n.Kubelet)
 			}

@@ -32,6 +32,7 @@ type sim struct {
 	findings      []v1alpha1.Finding // what preflight finds when it runs
 	preflightRuns int
 	boots         int
+	wrongBoots    []string // nodes that were rebooted in another boot than their order ends
 	created       int // upgrades
 
 	jobEnds    map[string]string // how Jobs end, by hook

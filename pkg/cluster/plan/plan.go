@@ -328,7 +328,7 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Kubeadm: v.kubeadm,
 
 		FromBootID: s.cluster.target.Status.BootOf(n.Name),
-		HoldAfter: s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
+		HoldAfter:  s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
 	}
 	if n == s.snapshotNode {
 		spec.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotRequired

@@ -33,7 +33,7 @@ type sim struct {
 	preflightRuns int
 	boots         int
 	wrongBoots    []string // nodes that were rebooted in another boot than their order ends
-	created       int // upgrades
+	created       int      // upgrades
 
 	jobEnds    map[string]string // how Jobs end, by hook
 	jobs       int

@@ -140,3 +140,29 @@ func TestAutomaticRebootOnceADay(t *testing.T) {
 		t.Errorf("creates %+v and decides again at %v, want nothing created and a decision tomorrow", p.Create, p.Next)
 	}
 }
+
+// TestBootsFit checks that the boots that a Reboot ends fit into a ClusterUpgrade, whatever kubelets report and however
+// many nodes there are: what the API server refuses holds every upgrade.
+func TestBootsFit(t *testing.T) {
+	s := &script{sim: newSim(rebootDay)}
+	for _, line := range []string{
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY", "node cp1 v1.34.3 control-plane", "node w1 v1.34.3", "tick 2",
+		"upgrade os type=Reboot reboots=Always",
+	} {
+		s.must(t, line)
+	}
+	s.node("w1").BootID = strings.Repeat("b", v1alpha1.MaxBootID+1)
+	p := plan.Decide(s.Snapshot, s.now)
+	if boots := p.Statuses[0].Status.Boots; len(boots) != 1 || boots[0] != (v1alpha1.NodeBoot{Name: "cp1", BootID: "boot"}) {
+		t.Errorf("the boots are %v, want that of cp1 alone", boots)
+	}
+	for i := range v1alpha1.MaxBoots {
+		n := *s.node("cp1")
+		n.Name, n.UID, n.ControlPlane = fmt.Sprintf("n%d", i), fmt.Sprintf("u%d", i), false
+		s.Nodes = append(s.Nodes, n)
+	}
+	reason, message := plan.Decide(s.Snapshot, s.now).Statuses[0].Status.Explain()
+	if want := "rebootPolicy Always is for at most 5000 nodes, and this upgrade selects 5001: select fewer with nodeSelector"; reason != v1alpha1.ReasonUpgradeInvalid || message != want {
+		t.Errorf("got %s: %s, want %s", reason, message, want)
+	}
+}

@@ -33,7 +33,7 @@ var texts = []struct {
 	origin
 	kind, fields string
 }{
-	{planned, "ClusterUpgrade", `active[].message active[].name active[].reason active[].step blocked[].message blocked[].name
+	{planned, "ClusterUpgrade", `active[].message active[].name active[].reason active[].step boots[].bootID boots[].name blocked[].message blocked[].name
 		blocked[].reason blocked[].step conditions[].message conditions[].reason etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path
 		findings[].advice findings[].id findings[].message findings[].node findings[].object.kind findings[].object.name
 		findings[].object.namespace fromVersion toVersion progress`},

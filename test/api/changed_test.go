@@ -18,6 +18,7 @@ func TestChangesOfSpec(t *testing.T) {
 		{"another type", patch, `{"spec":{"type":"Minor"}}`, "spec.type", fixed},
 		{"no type", patch, `{"spec":{"type":null}}`, "spec.type", fixed},
 		{"a type of late", "spec: {version: v1.34.4}", `{"spec":{"type":"Minor"}}`, "spec.type", fixed},
+		{"a reboot of more nodes", reboot, `{"spec":{"rebootPolicy":"Always"}}`, "spec.rebootPolicy", "cannot be changed, as the boots that it ends"},
 		{"a reboot's version", reboot, `{"spec":{"version":"v1.34.4"}}`, "spec.version", "cannot be changed"},
 		{"other nodes", some, `{"spec":{"nodeSelector":{"matchLabels":{"pool":"db"}}}}`, "spec.nodeSelector", fixed},
 		{"more nodes", some, `{"spec":{"nodeSelector":{"matchLabels":null}}}`, "spec.nodeSelector", fixed},

@@ -20,6 +20,8 @@ func TestWrongClusterUpgradesAreRefused(t *testing.T) {
 		{"neither version nor type", "spec: {suspend: true}", "spec.version", "is needed, such as v1.34.4"},
 		{"a patch without a version", "spec: {type: Patch}", "spec.version", "is needed"},
 		{"a reboot with a version", "spec: {type: Reboot, version: v1.34.4}", "spec.version", "must be absent where type is Reboot"},
+		{"a reboot by another policy", "spec: {type: Reboot, rebootPolicy: Never}", "spec.rebootPolicy", `"IfRequired", "Always"`},
+		spec("a patch that always reboots", "rebootPolicy: Always", "spec.rebootPolicy", "is for type Reboot only"),
 		{"a Rollback without a version", "spec: {type: Rollback, comment: it crashes}", "spec.version", "is needed"},
 		{"a Rollback without a reason", "spec: {type: Rollback, version: v1.34.3}", "spec.comment", "is needed where type is Rollback"},
 		{"a Rollback with a blank reason", `spec: {type: Rollback, version: v1.34.3, comment: " "}`, "spec.comment", "is needed where type is Rollback"},

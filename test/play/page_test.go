@@ -28,6 +28,9 @@ func TestPage(t *testing.T) {
 	for _, match := range block.FindAllStringSubmatch(string(page), -1) {
 		for _, text := range strings.Split("\n"+match[1], "\n$ ")[1:] {
 			lines := strings.Split(strings.TrimSpace(text), "\n")
+			if strings.HasPrefix(lines[0], "kubectl upgrade block ") { // a node has failed before
+				p.command("kubectl get nodeupgrade cp1 -o jsonpath={.status.kubeletLog}", []string{"a pretended node, on which no kubelet ran: …"})
+			}
 			p.command(lines[0], lines[1:])
 			commands++
 		}

@@ -155,6 +155,7 @@ func (p *running) nothingLeft() {
 // TestEndWhileItStarts checks that SIGTERM leaves nothing of a start that is not complete.
 func TestEndWhileItStarts(t *testing.T) {
 	p := start(t, "--clusters", "1", "--nodes", "1")
+	p.awaitLine("No controller of Kubernetes runs: ")
 	p.awaitLine("Starting 1 cluster of 1 node.")
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		if there, _ := filepath.Glob(filepath.Join(p.dir, "apiserver-*", "etcd.log")); len(there) > 0 {

@@ -149,6 +149,11 @@ var bugs = []bug{
 	{"a node soft-reboots though its operating system asks for a reboot", []edit{
 		{"pkg/node/machine/rebooting.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
 	}},
+	{"a node that does not ask is rebooted again by one Reboot", []edit{
+		{"pkg/node/machine/rebooting.go", "return o.Host.BootID == from", "return from != \"\""},
+		{"pkg/node/machine/rebooting.go", "s.RebootedFrom != \"\" && o.Host.BootID != s.RebootedFrom", "s.RebootedFrom != \"\" && o.Spec.FromBootID == \"\" && o.Host.BootID != s.RebootedFrom"},
+		{"pkg/cluster/plan/reboot.go", "return t.Status.TriggerTime == nil || n.BootID == t.Status.BootOf(n.Name)", "return true"},
+	}},
 	{"kubeadm runs again though it has succeeded", []edit{
 		{"pkg/node/machine/kubeadm.go", "case ended && work.OK && !kubeadmDone(o):", "case ended && work.OK && o.Spec.Version == \"\":"},
 	}},

@@ -127,6 +127,7 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 	}
 	if is.Status.Outcome == v1alpha1.OutcomeSucceeded && was.Status.Outcome == "" {
 		w.checkRebooted(is)
+		w.checkBootsEnded(is)
 	}
 	for _, image := range is.Status.Images {
 		fixed, known := w.fixed[string(is.UID)]

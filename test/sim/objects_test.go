@@ -30,7 +30,11 @@ func (w *world) createUpgrade() {
 	if w.script.Reboot {
 		version = ""
 	}
-	w.request("upgrade", w.upgradeSpec(version))
+	spec := w.upgradeSpec(version)
+	if w.script.Always {
+		spec["rebootPolicy"] = string(v1alpha1.RebootAlways)
+	}
+	w.request("upgrade", spec)
 }
 
 // upgradeSpec returns the spec of an upgrade to that version; of a Reboot without one.

@@ -60,6 +60,9 @@ func (w *world) injectRequest(f fault) {
 		for _, u := range w.upgrades() {
 			if u.Status.Outcome == "" && w.anyStopped() {
 				spec := w.upgradeSpec(u.Spec.Version)
+				if u.Spec.AlwaysReboots() {
+					spec["rebootPolicy"] = string(v1alpha1.RebootAlways)
+				}
 				spec["retryOf"] = tree{"name": u.Name, "uid": string(u.UID)}
 				if u.Spec.Type == v1alpha1.TypeRollback {
 					spec["type"], spec["comment"] = string(u.Spec.Type), u.Spec.Comment

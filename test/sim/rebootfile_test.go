@@ -72,6 +72,10 @@ func (w *world) checkRebooted(u *v1alpha1.ClusterUpgrade) {
 // checkNeedsReboot checks that a node is not rebooted by a Reboot if it has asked for none since before the request.
 func (w *world) checkNeedsReboot(a *agentProgram) {
 	n, u := a.node, w.upgradeOf(a)
+	if u != nil && u.Status.BootOf(n.name) != "" {
+		w.checkEndsBoot(n, u)
+		return
+	}
 	if u != nil && u.Spec.Type == v1alpha1.TypeReboot && !n.osReboot && !n.updateEngine && n.asksSince.Before(u.CreationTimestamp.Time) {
 		w.broken("reboot", "%s reboots for upgrade %s, and has not asked for a reboot since before the request", n.name, u.Name)
 	}

@@ -26,6 +26,7 @@ type script struct {
 	Restart, SoftReboot    bool // the method
 	Snapshot               bool
 	Reboot                 bool // the upgrade is of type Reboot
+	Always                 bool // it reboots nodes whether they ask or not, and none asks
 	Settle, MinReady       int  // in seconds
 	Guard, Drain           int
 	Groups                 bool
@@ -100,8 +101,8 @@ func (s script) has(kind string) bool {
 }
 
 func (s script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, hooks %t (continue %05b, of nodes alone %t), by request %t, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.NodeHooks, s.ClusterAPIDecides, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t (always %t), settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, hooks %t (continue %05b, of nodes alone %t), by request %t, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Always, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.NodeHooks, s.ClusterAPIDecides, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

@@ -55,7 +55,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 func newWorld(s script, verbose bool) *world {
 	w := &world{
 		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), turns: newTurns(), log: discard, verbose: verbose,
-		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
+		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{}, ended: map[string]int{},
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, lastStep: map[string]v1alpha1.Step{}, since: map[string]time.Time{}, explained: map[string]bool{},
 		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
 		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{}, liars: map[string]*liar{}, lied: map[string]bool{}, began: map[string]bool{}, takenBack: map[string]time.Time{},
@@ -125,7 +125,7 @@ func (w *world) join(name string, runs bool) {
 	n.firstStart = w.now()
 	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready, n.verified = true, 1, n.active, true, n.active, true, n.active
 	n.kubeletSince = w.now()
-	n.osReboot = w.script.Reboot
+	n.osReboot = w.script.Reboot && !w.script.Always
 	w.setNode(n, true)
 	w.setPods(n, true)
 	w.schedule(n)

@@ -51,6 +51,7 @@ type world struct {
 	explained               map[string]bool        // nodes that may fail, because of a fault; or all
 	snapshots               map[string]int         // of etcd, by the upgrade's UID
 	fixed                   map[string]string      // the digest fixed at the trigger, by the upgrade's UID
+	ended                   map[string]int         // the boot of a node that an upgrade ends, whether the node asks or not
 	foreign                 map[string]bool        // nodes that a person cordoned
 	lastHolder              map[string]string      // of each Lease
 	specChangedAt           map[string]time.Time   // when the spec of a NodeUpgrade changed

@@ -70,7 +70,7 @@ var rows = []row{
 		after: "kubectl delete clusterupgrade rollback-v1.34.3\n" + lost,
 	},
 	{
-		verb: "reboot", args: "w1 --reason 'a reboot of the test' --dry-run=server -o yaml", shows: []string{"type: Reboot", "comment: a reboot of the test"},
+		verb: "reboot", args: "w1 --force --reason 'a reboot of the test' --dry-run=client -o yaml", shows: []string{"type: Reboot", "rebootPolicy: Always", "comment: a reboot of the test"},
 		added: true,
 	},
 	{verb: "abandon", args: "lost --reason 'a node of the test' --yes", object: "nodeupgrade/lost", want: `{"abandoned":{"comment":"a node of the test","by":"admin"}}`},

@@ -51,6 +51,8 @@ type ClusterUpgrade struct {
 // +kubebuilder:validation:XValidation:rule="has(self.retryOf) == has(oldSelf.retryOf) && (!has(self.retryOf) || self.retryOf == oldSelf.retryOf)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".retryOf"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Patch' || !has(self.strategy) || !has(self.strategy.method) || self.strategy.method != 'Restart'",message="Restart is for patches; use Reboot",fieldPath=".strategy.method"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Reboot' || !has(self.strategy) || !has(self.strategy.method) || self.strategy.method != 'SoftReboot'",message="SoftReboot keeps the kernel that runs, and an upgrade of type Reboot is there to replace it; use Reboot",fieldPath=".strategy.method"
+// +kubebuilder:validation:XValidation:rule="!has(self.rebootPolicy) || (has(self.type) && self.type == 'Reboot')",message="is for type Reboot only",fieldPath=".rebootPolicy"
+// +kubebuilder:validation:XValidation:rule="has(self.rebootPolicy) == has(oldSelf.rebootPolicy) && (!has(self.rebootPolicy) || self.rebootPolicy == oldSelf.rebootPolicy)",message="cannot be changed, as the boots that it ends are fixed at the trigger; create another ClusterUpgrade",fieldPath=".rebootPolicy"
 type ClusterUpgradeSpec struct {
 	// Type is derived from version if it is absent; otherwise it must match. Reboot
 	// needs no version. Rollback returns the kubelets of nodes that run a newer patch of the
@@ -75,6 +77,11 @@ type ClusterUpgradeSpec struct {
 	// managed node.
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
+
+	// RebootPolicy is IfRequired, the default, if a Reboot is for nodes whose operating system asks
+	// for it; Always if it is for each selected node that has not booted since the trigger.
+	// +optional
+	RebootPolicy RebootPolicy `json:"rebootPolicy,omitempty"`
 
 	// StartTime is the first instant at which a node may begin. Images are staged
 	// before. Until then other upgrades may go first.
@@ -133,6 +140,16 @@ const (
 	WindowPolicyIgnore  WindowPolicy = "Ignore"
 )
 
+// RebootPolicy says which nodes a Reboot reboots.
+// +kubebuilder:validation:Enum=IfRequired;Always
+type RebootPolicy string
+
+// The policies. Absent means IfRequired.
+const (
+	RebootIfRequired RebootPolicy = "IfRequired"
+	RebootAlways     RebootPolicy = "Always"
+)
+
 // RetriedUpgrade names the ClusterUpgrade that another one retries.
 type RetriedUpgrade struct {
 	// Name of the ClusterUpgrade.
@@ -169,6 +186,9 @@ func (s ClusterUpgradeSpec) Retries(other *ClusterUpgrade) bool {
 
 // IgnoresWindows reports whether nodes may begin outside maintenance windows.
 func (s ClusterUpgradeSpec) IgnoresWindows() bool { return s.WindowPolicy == WindowPolicyIgnore }
+
+// AlwaysReboots reports whether nodes are rebooted whether they ask for it or not.
+func (s ClusterUpgradeSpec) AlwaysReboots() bool { return s.RebootPolicy == RebootAlways }
 
 // Approved is what a person has approved.
 type Approved struct {

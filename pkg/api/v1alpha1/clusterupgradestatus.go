@@ -113,6 +113,13 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	Images []Image `json:"images,omitempty"`
 
+	// Boots are fixed at the trigger where rebootPolicy is Always, sorted by name: the boot that
+	// each node had then. A node is rebooted only while it is in that boot.
+	// +kubebuilder:validation:MaxItems=5000
+	// +listType=atomic
+	// +optional
+	Boots []NodeBoot `json:"boots,omitempty"`
+
 	// Strategy is how nodes are upgraded: spec.strategy, completed from the
 	// UpgradePolicy and the defaults.
 	// +optional

@@ -136,6 +136,12 @@ type NodeUpgradeSpec struct {
 	// +optional
 	HoldAfter bool `json:"holdAfter,omitempty"`
 
+	// FromBootID is the boot that a Reboot ends, whether the operating system asks for it or
+	// not: the node's in status.boots of the ClusterUpgrade. In another boot, nothing is left to do.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	FromBootID string `json:"fromBootID,omitempty"`
+
 	// Method is how the image is activated: Reboot, SoftReboot or Restart.
 	// +optional
 	Method Method `json:"method,omitempty"`

@@ -111,6 +111,7 @@ func TestNotices(t *testing.T) {
 	c.secret("chat", "generic+"+room.URL+"/hook?token=TOPSECRET")
 	c.grant("chat")
 	c.policy(func(p *v1alpha1.UpgradePolicy) {
+		p.Spec.ClusterName = "prod-eu-1"
 		p.Spec.Notices = []v1alpha1.Notice{
 			{Name: "chat", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}, Template: "staging: {{.Text}}"},
 			{Name: "ends", URLSecretRef: v1alpha1.SecretKeyReference{Name: "chat"}, Events: []v1alpha1.NoticeEvent{v1alpha1.NoticeEnded}, Template: "ends: {{.Event}} {{.Outcome}} {{.ID}}"},
@@ -148,7 +149,7 @@ func TestNotices(t *testing.T) {
 		}
 		return ""
 	})
-	for text, want := range map[string]int{"staging: Upgrade " + upgradeName + "": len(c.records()), "began": 1, "ended: Succeeded": 1, "ends: Ended Succeeded": 1} {
+	for text, want := range map[string]int{"staging: prod-eu-1: Upgrade " + upgradeName: len(c.records()), "began": 1, "ended: Succeeded": 1, "ends: Ended Succeeded": 1} {
 		if got := room.has(text); got != want {
 			t.Errorf("%d messages with %q, want %d: %q", got, text, want, room.messages())
 		}

@@ -50,12 +50,13 @@ type script struct{ *sim }
 //	versions Requests|ClusterAPI  who decides on them, by the policy
 //	request UPGRADE NODE...      the nodes that Cluster API asks for, and no others
 //	strategy [groups=a,b] [approval] [approve-groups=a,b] [method=M]  the policy's
-//	upgrade NAME [VERSION] [type=T] [reason=TEXT] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
+//	upgrade NAME [VERSION] [type=T] [reboots=Always] [reason=TEXT] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
 //	agent NODE step=S since=TIME reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH systemd=V
 //	os NODE asks|content         whether its operating system requires a reboot
+//	boots NODE                   it boots by itself
 //	abandon NODE REASON
 //	lose NODE                    a person deletes its NodeUpgrade, whose status its agent writes again
 //	mark NODE [SLOT]             its kubelet writes the mark of that slot, or removes it
@@ -221,6 +222,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return s.setAgentStatus(args[0], option)
 	case "os":
 		askForReboot(&s.nodeUpgrade(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
+	case "boots":
+		s.boot(s.node(args[0]), &s.nodeUpgrade(args[0], s.node(args[0]).UID).Status)
 	case "abandon":
 		s.abandon(s.node(args[0]), strings.Join(args[1:], " "))
 	case "snapshots":
@@ -445,6 +448,7 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	if !strings.Contains(args[1], "=") {
 		u.Spec.Version = args[1]
 	}
+	u.Spec.RebootPolicy = v1alpha1.RebootPolicy(option["reboots"])
 	u.Spec.Type, u.Spec.Comment = v1alpha1.UpgradeType(option["type"]), strings.ReplaceAll(option["reason"], "_", " ")
 	if text, ok := option["start"]; ok {
 		start, err := time.Parse(time.RFC3339, text)

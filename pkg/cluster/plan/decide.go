@@ -188,6 +188,8 @@ func (c *cluster) whyDone(n *node) string {
 		return "runs " + n.Kubelet + n.rebootNote()
 	case c.target.rebooted(n):
 		return "was rebooted"
+	case c.target.endsBoot(n):
+		return "has booted since the upgrade was triggered"
 	case n.status.Reboot.Required && n.nextBootDiffers():
 		return "is not rebooted: " + c.target.skew(n).Error()
 	}

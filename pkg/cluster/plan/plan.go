@@ -327,7 +327,8 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Pace:    s.cluster.groups[n.group].pace,
 		Kubeadm: v.kubeadm,
 
-		HoldAfter: s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
+		FromBootID: s.cluster.target.Status.BootOf(n.Name),
+		HoldAfter:  s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
 	}
 	if n == s.snapshotNode {
 		spec.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotRequired

@@ -340,7 +340,7 @@ func (w work) bringBack(n *node, t *target) {
 	case w.components:
 		n.runs.kubeadm, n.runs.controlPlane = &t.to, &t.to
 	case t.reboot:
-		n.status = rebooted(n.status)
+		n.status, n.BootID = rebooted(n.status), ""
 	default:
 		n.runs.kubelet = &t.to
 		if t.inOneTurn(n) {

@@ -153,3 +153,27 @@ func TestPredictedEndIncludesAllWork(t *testing.T) {
 		})
 	}
 }
+
+// TestPassAndZones checks that a plan says in which pass control planes begin before any node goes out of service, and
+// in which zone each node is.
+func TestPassAndZones(t *testing.T) {
+	s := &script{sim: newSim(rebootDay)}
+	for _, line := range []string{
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY", "source v1.35.0",
+		"node cp1 v1.34.3 control-plane topology.kubernetes.io/zone=eu-a", "node cp2 v1.34.3 control-plane topology.kubernetes.io/zone=eu-b", "node cp3 v1.34.3 control-plane topology.kubernetes.io/zone=eu-c", "node w1 v1.34.3",
+		"upgrade v1.35.0 v1.35.0", "tick 1",
+	} {
+		s.must(t, line)
+	}
+	p := plan.Predict(s.Snapshot, s.now)
+	var zones []string
+	for _, n := range p.Nodes {
+		zones = append(zones, n.Name+" "+n.Zone)
+	}
+	if want := []string{"cp1 eu-a", "cp2 eu-b", "cp3 eu-c", "w1 "}; !slices.Equal(zones, want) {
+		t.Errorf("the zones are %q, want %q", zones, want)
+	}
+	if pass := p.Pass1; pass == nil || !slices.Equal(pass.Nodes, []string{"cp1", "cp2", "cp3"}) || !pass.Start.Before(pass.End) || p.Nodes[0].PredictedStart.Before(pass.End) {
+		t.Errorf("the first pass is %+v, want one of all control planes before %+v", pass, p.Nodes[0])
+	}
+}

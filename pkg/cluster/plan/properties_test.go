@@ -246,6 +246,9 @@ func (c *chaos) repairAll() {
 func (c *chaos) check(t *rapid.T, p plan.Plan) {
 	c.checkNodes(t)
 	c.checkOrder(t)
+	if len(c.wrongBoots) > 0 {
+		t.Fatalf("rebooted in another boot than the order ends: %v", c.wrongBoots)
+	}
 	for _, n := range p.Nodes {
 		if n.Slot != "" && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
 			t.Fatalf("%s is released in spite of %v", n.Name, c.Preflight.Findings)

@@ -231,7 +231,11 @@ func (c *planChecker) checkSkew(n clusterstate.Node, planned plan.NodePlan) {
 	if planned.Spec.Type == v1alpha1.TypeReboot {
 		_, nodeUpgrade := c.node(n.Name)
 		s := nodeUpgrade.Status
-		if !s.Reboot.Required || s.Versions.NextBoot != "" && s.Versions.NextBoot != n.Kubelet || s.Reboot.FromBootID == "boot-0" && upgradeNamed(s.Upgrade) == c.p.Upgrade {
+		due := s.Reboot.Required
+		if from := planned.Spec.FromBootID; from != "" {
+			due = from == n.BootID
+		}
+		if !due || s.Versions.NextBoot != "" && s.Versions.NextBoot != n.Kubelet || s.Reboot.FromBootID == "boot-0" && upgradeNamed(s.Upgrade) == c.p.Upgrade {
 			c.Fatalf("%s begins a reboot that it must not make: %+v", n.Name, s)
 		}
 		return

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
@@ -19,7 +20,68 @@ func (t *target) rebootDue(n *node) bool {
 	if byItself && (n.silent() || n.nextBootDiffers()) {
 		return false
 	}
+	if t.endsBoot(n) {
+		return t.Status.TriggerTime == nil || n.BootID == t.Status.BootOf(n.Name)
+	}
 	return n.silent() || n.status.Reboot.Required && !t.rebooted(n)
+}
+
+// endsBoot reports whether the Reboot ends the boot that the node was in at its trigger, or will if it is triggered,
+// whether the node's operating system asks for it or not. One that has joined since asks, or has nothing to do.
+func (t *target) endsBoot(n *node) bool {
+	if t.Status.TriggerTime == nil {
+		return t.Spec.AlwaysReboots() && n.boot() != ""
+	}
+	return t.Status.BootOf(n.Name) != ""
+}
+
+// boots returns the boots that the upgrade ends, sorted by the nodes' names. One that retries another ends the boots of
+// that one: the nodes that it has rebooted are not rebooted again, unless they failed.
+func (t *target) boots(r *reading) (list []v1alpha1.NodeBoot) {
+	if !t.Spec.AlwaysReboots() {
+		return nil
+	}
+	former := r.retriedBy(t.ClusterUpgrade)
+	for _, n := range r.nodes {
+		boot := v1alpha1.NodeBoot{Name: n.Name, BootID: n.boot()}
+		if failed := n.failed() && n.status.Upgrade != nil && former != nil && n.status.Upgrade.UID == string(former.UID); former != nil && !failed {
+			boot.BootID = former.Status.BootOf(n.Name)
+		}
+		if boot.BootID != "" && t.concerns(n) {
+			list = append(list, boot)
+		}
+	}
+	slices.SortFunc(list, func(a, b v1alpha1.NodeBoot) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// boot returns the ID of the boot that the node is in. Empty: its kubelet reports none, or what is none.
+func (n *node) boot() string {
+	if len(n.BootID) > v1alpha1.MaxBootID {
+		return ""
+	}
+	return n.BootID
+}
+
+// tooManyBoots holds a Reboot that would end more boots than a ClusterUpgrade has room for.
+func tooManyBoots(r *reading, t *target) clusterstate.Hold {
+	count := len(t.boots(r))
+	if count <= v1alpha1.MaxBoots {
+		return clusterstate.Hold{}
+	}
+	message := fmt.Sprintf("rebootPolicy Always is for at most %d nodes, and this upgrade selects %d: select fewer with nodeSelector", v1alpha1.MaxBoots, count)
+	return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+}
+
+// retriedBy returns the Reboot that the upgrade retries, if that one was triggered and rebooted nodes whether they asked
+// for it or not; or nil.
+func (r *reading) retriedBy(u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
+	for i := range r.snapshot.Upgrades {
+		if other := &r.snapshot.Upgrades[i]; u.Spec.Retries(other) && other.Spec.AlwaysReboots() && other.Status.TriggerTime != nil {
+			return other
+		}
+	}
+	return nil
 }
 
 // unlooked reports whether the node's agent has not looked, since a person asked for the Reboot, whether the node needs
@@ -27,7 +89,7 @@ func (t *target) rebootDue(n *node) bool {
 // held: another one follows.
 func (t *target) unlooked(n *node) bool {
 	_, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]
-	return t.reboot && !byItself && t.concerns(n) && !t.isFor(n.status.Upgrade)
+	return t.reboot && !byItself && t.concerns(n) && !t.endsBoot(n) && !t.isFor(n.status.Upgrade)
 }
 
 // unlooked returns a node for whose agent a Reboot waits so; or nil.

@@ -69,11 +69,15 @@ func lastCheck(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1al
 // TestRebootPromises is TestPromises for a Reboot: operating systems ask for one
 // at the start and later, at any moment. Each node that asked is rebooted once,
 // and none runs another Kubernetes than before. Some nodes have Kubernetes from packages.
+// One with the rebootPolicy Always reboots each node that is there at its trigger, and ends no other boot.
 func TestRebootPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		u := &c.Upgrades[0]
 		u.Spec.Type, u.Spec.Version, u.Spec.Strategy.Method = v1alpha1.TypeReboot, "", v1alpha1.MethodReboot
+		if oneIn4.Draw(t, "always") {
+			u.Spec.RebootPolicy = v1alpha1.RebootAlways
+		}
 		for i := range c.Nodes {
 			status := &c.nodeUpgrade(c.Nodes[i].Name, c.Nodes[i].UID).Status
 			askForReboot(status, coin.Draw(t, "asks"))
@@ -95,6 +99,9 @@ func TestRebootPromises(t *testing.T) {
 			t.Fatalf("the upgrade has not succeeded: %+v", c.Upgrades[0].Status)
 		}
 		for _, n := range c.Nodes {
+			if u := c.Upgrades[0].Status; u.Outcome == v1alpha1.OutcomeSucceeded && n.BootID != "" && n.BootID == u.BootOf(n.Name) && c.nodeUpgrade(n.Name, n.UID).Abandoned == nil {
+				t.Fatalf("node %s is still in the boot %s, which the upgrade was to end", n.Name, n.BootID)
+			}
 			if n.Kubelet != "v1.34.3" {
 				t.Fatalf("node %s runs %s, want v1.34.3", n.Name, n.Kubelet)
 			}
@@ -131,5 +138,31 @@ func TestAutomaticRebootOnceADay(t *testing.T) {
 	p = plan.Decide(s.Snapshot, s.now)
 	if p.Create != nil || p.Next == nil || p.Next.After(rebootDay.AddDate(0, 0, 1)) {
 		t.Errorf("creates %+v and decides again at %v, want nothing created and a decision tomorrow", p.Create, p.Next)
+	}
+}
+
+// TestBootsFit checks that the boots that a Reboot ends fit into a ClusterUpgrade, whatever kubelets report and however
+// many nodes there are: what the API server refuses holds every upgrade.
+func TestBootsFit(t *testing.T) {
+	s := &script{sim: newSim(rebootDay)}
+	for _, line := range []string{
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY", "node cp1 v1.34.3 control-plane", "node w1 v1.34.3", "tick 2",
+		"upgrade os type=Reboot reboots=Always",
+	} {
+		s.must(t, line)
+	}
+	s.node("w1").BootID = strings.Repeat("b", v1alpha1.MaxBootID+1)
+	p := plan.Decide(s.Snapshot, s.now)
+	if boots := p.Statuses[0].Status.Boots; len(boots) != 1 || boots[0] != (v1alpha1.NodeBoot{Name: "cp1", BootID: "boot"}) {
+		t.Errorf("the boots are %v, want that of cp1 alone", boots)
+	}
+	for i := range v1alpha1.MaxBoots {
+		n := *s.node("cp1")
+		n.Name, n.UID, n.ControlPlane = fmt.Sprintf("n%d", i), fmt.Sprintf("u%d", i), false
+		s.Nodes = append(s.Nodes, n)
+	}
+	reason, message := plan.Decide(s.Snapshot, s.now).Statuses[0].Status.Explain()
+	if want := "rebootPolicy Always is for at most 5000 nodes, and this upgrade selects 5001: select fewer with nodeSelector"; reason != v1alpha1.ReasonUpgradeInvalid || message != want {
+		t.Errorf("got %s: %s, want %s", reason, message, want)
 	}
 }

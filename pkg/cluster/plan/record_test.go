@@ -86,3 +86,21 @@ func finishedCluster(nodes, letters, steps int) clusterstate.Snapshot {
 	s.Upgrades = append(s.Upgrades, u)
 	return s
 }
+
+// TestRecordHasClusterName checks that each piece of a record says what the UpgradePolicy calls the cluster.
+func TestRecordHasClusterName(t *testing.T) {
+	for _, want := range []string{"prod-eu-1", ""} {
+		s := finishedCluster(600, 8, 2)
+		s.Policy = newSim(rebootDay).Policy
+		s.Policy.Spec.ClusterName = want
+		p := plan.Decide(s, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+		if len(p.Records) < 2 {
+			t.Fatalf("%d pieces, want at least 2", len(p.Records))
+		}
+		for _, r := range p.Records {
+			if r.Spec.ClusterName != want {
+				t.Errorf("piece %s has the name %q, want %q", r.Name, r.Spec.ClusterName, want)
+			}
+		}
+	}
+}

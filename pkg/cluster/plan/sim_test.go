@@ -32,7 +32,8 @@ type sim struct {
 	findings      []v1alpha1.Finding // what preflight finds when it runs
 	preflightRuns int
 	boots         int
-	created       int // upgrades
+	wrongBoots    []string // nodes that were rebooted in another boot than their order ends
+	created       int      // upgrades
 
 	jobEnds    map[string]string // how Jobs end, by hook
 	jobs       int

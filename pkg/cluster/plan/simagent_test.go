@@ -93,6 +93,7 @@ func (s *sim) stageOrBegin(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, 
 			return
 		}
 		status.Step = v1alpha1.StepStaging
+	case spec.FromBootID != "" && spec.FromBootID != n.BootID: // it has booted since the trigger
 	case spec.Release.Granted():
 		status.Step = v1alpha1.StepLocking
 	}
@@ -212,6 +213,9 @@ func (s *sim) finish(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status
 	case v1alpha1.StepRebooting:
 		n.Ready = false
 		if status.Method != v1alpha1.MethodSoftReboot {
+			if from := spec.FromBootID; from != "" && from != n.BootID && sameUpgrade(spec.Upgrade, status.Upgrade) {
+				s.wrongBoots = append(s.wrongBoots, n.Name)
+			}
 			s.boot(n, status)
 		}
 		status.Step = v1alpha1.StepVerifying

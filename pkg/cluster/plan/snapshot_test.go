@@ -165,6 +165,7 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	u.Spec.Version = usually(t, "version", "v1.34.4", rapid.SampledFrom([]string{"v1.35.0", "v1.34.3", "nonsense"}))
 	if rarely.Draw(t, "a reboot") {
 		u.Spec.Type, u.Spec.Version = v1alpha1.TypeReboot, ""
+		u.Spec.RebootPolicy = usually(t, "reboots", "", rapid.Just(v1alpha1.RebootAlways))
 	} else if rarely.Draw(t, "not a reboot") {
 		u.Spec.Strategy.Method = rapid.SampledFrom(v1alpha1.Methods[1:]).Draw(t, "method")
 	}

@@ -127,6 +127,7 @@ var triggerFilters = []func(*reading, *target) clusterstate.Hold{
 	kubeletUnreadable,
 	nothingToTakeBack,
 	typeForbidden,
+	tooManyBoots,
 }
 
 // triggered returns a copy of the target as it is once it is triggered, if it can be.
@@ -138,7 +139,7 @@ func (t *target) triggered(r *reading) *target {
 }
 
 // trigger sets what never changes after an upgrade is triggered: its type, the version
-// it starts from, and its images. If it cannot, it sets the target's hold.
+// it starts from, its images, and the boots that it ends. If it cannot, it sets the target's hold.
 func (t *target) trigger(r *reading) {
 	if t.hold.Holds() {
 		return
@@ -160,7 +161,7 @@ func (t *target) trigger(r *reading) {
 			return
 		}
 	}
-	t.Status.Images, t.Status.ToVersion = t.images(r), t.Spec.Version
+	t.Status.Images, t.Status.Boots, t.Status.ToVersion = t.images(r), t.boots(r), t.Spec.Version
 	t.Status.TriggerTime = &metav1.Time{Time: r.now.Truncate(time.Second)}
 	t.resolve(r)
 }

@@ -231,6 +231,15 @@ func lacksImage(f *preflight.Facts, name string) {
 	upgrade(f, name).Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: "Kubernetes comes from packages"}
 }
 
+// ends makes the upgrade a Reboot that ends a boot of the node, which is now in another one or still in it.
+func ends(f *preflight.Facts, name, now string) {
+	reboots(f)
+	f.Upgrade.Spec.RebootPolicy = v1alpha1.RebootAlways
+	f.Upgrade.Status.TriggerTime = &metav1.Time{Time: f.Now}
+	f.Upgrade.Status.Boots = []v1alpha1.NodeBoot{{Name: name, BootID: "before"}}
+	node(f, name).Status.NodeInfo.BootID = now
+}
+
 // reboots makes the upgrade one of type Reboot, for these nodes.
 func reboots(f *preflight.Facts, names ...string) {
 	f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot

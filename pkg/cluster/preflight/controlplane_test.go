@@ -31,6 +31,19 @@ func controlPlaneScenes() []scene {
 			unready(f, "cp-2")
 			reboots(f, "cp-1")
 		}, want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "all are to be rebooted, whether they ask or not", alter: func(f *preflight.Facts) {
+			unready(f, "cp-2")
+			reboots(f)
+			f.Upgrade.Spec.RebootPolicy = v1alpha1.RebootAlways
+		}, want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "another is to be rebooted, whether it asks or not", alter: func(f *preflight.Facts) {
+			unready(f, "cp-2")
+			ends(f, "cp-1", "before")
+		}, want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "another has booted since", alter: func(f *preflight.Facts) {
+			unready(f, "cp-2")
+			ends(f, "cp-1", "after")
+		}},
 		{check: "control-plane-node", name: "one without a sysext image is to be rebooted", alter: func(f *preflight.Facts) {
 			unready(f, "cp-2")
 			lacksImage(f, "cp-1")

@@ -69,7 +69,8 @@ func (c *checker) sortNodes() {
 }
 
 // toMove reports whether something is left to do for the node. An upgrade of type
-// Reboot is for nodes that ask for one, and reboots each of them once.
+// Reboot is for nodes that ask for one or, by its rebootPolicy, are still in the boot that it ends,
+// and reboots each of them once.
 func (c *checker) toMove(n *node) bool {
 	switch {
 	case c.back:
@@ -77,8 +78,12 @@ func (c *checker) toMove(n *node) bool {
 	case c.kubeadm:
 		return !c.upToDate(n)
 	}
+	boot, fixed := n.Node.Status.NodeInfo.BootID, c.Upgrade.Status.BootOf(n.name)
+	if c.Upgrade.Spec.AlwaysReboots() && (c.Upgrade.Status.TriggerTime == nil || fixed != "") {
+		return c.Upgrade.Status.TriggerTime == nil || boot == fixed
+	}
 	from := n.status.Reboot.FromBootID
-	rebooted := c.isFor(n) && from != "" && n.Node.Status.NodeInfo.BootID != from
+	rebooted := c.isFor(n) && from != "" && boot != from
 	return n.status.Reboot.Required && !rebooted
 }
 

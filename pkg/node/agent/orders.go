@@ -56,9 +56,9 @@ func (c *Config) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeRefer
 	return nil, nil
 }
 
-// specHold holds a node whose NodeUpgrade.spec has another version, type, address or
+// specHold holds a node whose NodeUpgrade.spec has another version, type, boot, address or
 // digest than its upgrade fixed at the trigger.
-func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) clusterstate.Hold {
+func specHold(node string, spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) clusterstate.Hold {
 	if upgrade == nil {
 		return upgradeGone
 	}
@@ -72,6 +72,9 @@ func specHold(spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) c
 	reboots, back := upgrade.Spec.Version == "", upgrade.Spec.Type == v1alpha1.TypeRollback
 	if reboots != (spec.Type == v1alpha1.TypeReboot) || spec.Type == v1alpha1.TypeRollback && !back {
 		return differs("type", string(spec.Type), string(upgrade.Status.Type))
+	}
+	if boot := upgrade.Status.BootOf(node); spec.FromBootID != boot {
+		return differs("boot", spec.FromBootID, boot)
 	}
 	if spec.Image == nil {
 		return clusterstate.Hold{} // nothing can be staged by it

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,4 +121,34 @@ func TestRebootWithoutImage(t *testing.T) {
 		t.Errorf("got %d reboots; work on the host: %v; status %+v", c.host.RebootCount(), verbs, status)
 	}
 	c.checkFree()
+}
+
+// TestRebootAlways reboots a node once that does not ask for it, by an order that names the boot to end. That order must
+// be the upgrade's, and is done in the next boot, also for an agent whose status is lost.
+func TestRebootAlways(t *testing.T) {
+	c := newCluster(t, "agent-reboot-always")
+	c.kubelet()
+	reboot := c.asReboot("reboot-4")
+	fixed := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "reboot-4"}}
+	fixed.Status.Boots = []v1alpha1.NodeBoot{{Name: c.node, BootID: "boot-0"}}
+	_, err := c.ours.ClusterUpgrades.Apply(t.Context(), fixed, "test", "status")
+	c.must(err)
+	from := func(boot string) func(*v1alpha1.NodeUpgradeSpec) {
+		return func(spec *v1alpha1.NodeUpgradeSpec) { spec.FromBootID = boot }
+	}
+	c.order(v1alpha1.ReleaseNode, reboot, from(""))
+	c.run()
+	c.await("nothing is asked of it without the boot", func(s agentStatus) bool { return s.Step == v1alpha1.StepIdle && s.Upgrade.Name == "reboot-4" })
+	c.order(v1alpha1.ReleaseNode, reboot, from("boot-0"))
+	c.await("it has rebooted", func(s agentStatus) bool { return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "boot-0" })
+	c.kill()
+	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
+	c.order(v1alpha1.ReleaseNode, reboot, from("boot-0"))
+	c.run()
+	c.await("it is done", func(s agentStatus) bool { return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "" })
+	c.order(v1alpha1.ReleaseNode, reboot, from("boot-1"))
+	status := c.await("the order is refused", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
+	if want := `the NodeUpgrade has boot "boot-1", but ClusterUpgrade reboot-4 fixed "boot-0" at its trigger`; c.host.RebootCount() != 1 || !strings.Contains(status.Message, want) {
+		t.Errorf("got %d reboots and %q", c.host.RebootCount(), status.Message)
+	}
 }

@@ -150,7 +150,9 @@ func (q *question) clockHold() (clusterstate.Hold, error) {
 	return rules.Clock("this node", q.config.clockAhead()), nil
 }
 
-func (q *question) specHold() (clusterstate.Hold, error) { return specHold(q.Spec, q.upgrade), nil }
+func (q *question) specHold() (clusterstate.Hold, error) {
+	return specHold(q.config.Node, q.Spec, q.upgrade), nil
+}
 
 func (q *question) requestHold() (clusterstate.Hold, error) {
 	return rules.Request(q.policy, q.upgrade.UID, q.Spec.Type, q.live), nil

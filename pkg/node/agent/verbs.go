@@ -146,7 +146,7 @@ func (h *hostSense) checkSpec(ctx context.Context, entry verb.Entry, in verb.Inp
 	if err != nil {
 		return host.Fail(v1alpha1.ReasonRulesUnknown, "comparing the NodeUpgrade with what its upgrade fixed: %w", err)
 	}
-	if hold := specHold(in.Spec, upgrade); hold.Holds() {
+	if hold := specHold(h.Node, in.Spec, upgrade); hold.Holds() {
 		return host.Fail(hold.Reason, "%s", hold.Message)
 	}
 	return nil

@@ -145,7 +145,7 @@ func (m *model) reference(upgrade string) *v1alpha1.UpgradeReference {
 }
 
 func (m *model) want(upgrade string) {
-	m.spec.Upgrade, m.spec.Type, m.spec.Version = m.reference(upgrade), v1alpha1.TypePatch, m.to
+	m.spec.Upgrade, m.spec.Type, m.spec.Version, m.spec.FromBootID = m.reference(upgrade), v1alpha1.TypePatch, m.to, ""
 	m.spec.Image = &v1alpha1.Image{Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 }
 
@@ -163,8 +163,15 @@ func (m *model) wantBack(upgrade string) {
 
 // wantReboot requests a Reboot, which the operating system requires.
 func (m *model) wantReboot(upgrade string) {
-	m.spec.Upgrade, m.spec.Type, m.spec.Version, m.spec.Image = m.reference(upgrade), v1alpha1.TypeReboot, "", nil
+	m.spec.Upgrade, m.spec.Type, m.spec.Version, m.spec.Image, m.spec.FromBootID = m.reference(upgrade), v1alpha1.TypeReboot, "", nil, ""
 	m.host.RebootRequired, m.host.RebootReason = true, "update_engine has updated the system"
+}
+
+// wantRebootAlways requests a Reboot of the boot that the node is in, whether its operating system requires one or not.
+func (m *model) wantRebootAlways(upgrade string) {
+	asks := m.host.RebootRequired
+	m.wantReboot(upgrade)
+	m.spec.FromBootID, m.host.RebootRequired = m.host.BootID, asks
 }
 
 func (m *model) observe() Observation {
@@ -489,6 +496,7 @@ func (m *model) reboot(method v1alpha1.Method) {
 	m.check(m.packages != "" || m.host.Active == into, "the node is rebooted into %s", m.host.Active)
 	m.check(m.pods == 0 || m.host.Merged == "", "the node is rebooted with pods on it")
 	m.check(m.state.Method == method, "method %q requests a %s", m.state.Method, method)
+	m.check(m.spec.FromBootID == "" || !m.state.Follows(m.spec) || m.host.BootID == m.spec.FromBootID, "the node reboots in boot %s for an upgrade that ends %s", m.host.BootID, m.spec.FromBootID)
 	if method == v1alpha1.MethodSoftReboot {
 		m.bootSoftly()
 		return

@@ -123,7 +123,7 @@ func resume(s State, o Observation) (State, Action) {
 	booted := nextBoot(o) == expectedVersion(s, o) && (o.Host.Active == "" || o.Host.Merged == o.Host.Active)
 	mayGoOn := o.Slot.Held != "" && !withdrawn(s, o)
 	switch {
-	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && mayGoOn:
+	case o.Spec.Type == v1alpha1.TypeReboot && asksForReboot(o) && mayGoOn:
 		return s.enter(v1alpha1.StepLocking, o), Action{}
 	case booted && (o.Node.Marked() || !mayGoOn):
 		return s.enter(v1alpha1.StepVerifying, o), Action{}

@@ -230,7 +230,7 @@ func kubeadmDone(o Observation) bool {
 func done(s State, o Observation) bool {
 	switch o.Spec.Type {
 	case v1alpha1.TypeReboot:
-		return !o.Host.RebootRequired || rebooted(s, o)
+		return !asksForReboot(o) || rebooted(s, o)
 	case v1alpha1.TypeRollback:
 		return version.AtLeast(o.Spec.Version, o.Node.KubeletVersion)
 	}
@@ -243,7 +243,7 @@ func done(s State, o Observation) bool {
 // own reboot.
 func atTarget(o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
-		return !o.Host.RebootRequired && !wouldActivate(o)
+		return !asksForReboot(o) && !wouldActivate(o)
 	}
 	return o.Host.Merged == o.Spec.Version &&
 		kubeletReported(o) && o.Node.KubeletVersion == o.Spec.Version

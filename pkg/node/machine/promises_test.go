@@ -42,6 +42,9 @@ func TestPromises(t *testing.T) {
 		if len(m.broken) > 0 {
 			t.Fatalf("broken promises: %v\nstate %+v", m.broken, m.state)
 		}
+		if attempts := len(m.rebootsOf); m.spec.FromBootID != "" && attempts > 1 {
+			t.Fatalf("%d attempts rebooted the node for an upgrade that ends one boot: %v", attempts, m.rebootsOf)
+		}
 		if attempts := len(m.rebootsOf); m.spec.Type == v1alpha1.TypeReboot && attempts > MaxAttempts {
 			t.Fatalf("%d attempts rebooted the node, which is too many: %v", attempts, m.rebootsOf)
 		}
@@ -238,7 +241,11 @@ func (m *model) wantAny(t *rapid.T) {
 		m.want("patch")
 		m.spec.Method = v1alpha1.MethodSoftReboot
 	case "reboot":
-		m.wantReboot("reboot")
+		if rapid.Bool().Draw(t, "always") {
+			m.wantRebootAlways("reboot")
+		} else {
+			m.wantReboot("reboot")
+		}
 		m.rebootsAlways = rapid.Bool().Draw(t, "requires another reboot after each")
 		if rapid.Bool().Draw(t, "from packages") {
 			m.usePackages(rapid.Bool().Draw(t, "merged"))
@@ -253,6 +260,9 @@ func (m *model) wantAny(t *rapid.T) {
 
 // finished reports whether the node has reached the requested upgrade and is Idle.
 func (m *model) finished() bool {
+	if from := m.spec.FromBootID; m.spec.Type == v1alpha1.TypeReboot && from != "" {
+		return m.state.Step == v1alpha1.StepIdle && m.host.BootID != from
+	}
 	if m.spec.Type == v1alpha1.TypeReboot {
 		return m.state.Step == v1alpha1.StepIdle && (m.packages != "" || m.host.Active == oldVersion) && (!m.host.RebootRequired || m.rebootsLater && m.state.RebootedFrom != "")
 	}

@@ -112,6 +112,15 @@ func askRebootAgainAt(s State, o Observation) time.Time {
 	return first.Add(RebootWithin)
 }
 
+// asksForReboot reports whether a Reboot is to reboot the node, before it has: it is in the boot that the order names, or
+// its operating system asks if the order names none.
+func asksForReboot(o Observation) bool {
+	if from := o.Spec.FromBootID; from != "" {
+		return o.Host.BootID == from
+	}
+	return o.Host.RebootRequired
+}
+
 // rebooted reports whether this upgrade, a Reboot, has rebooted the node. It does so
 // once: an operating system that keeps requiring a reboot would otherwise get one for ever.
 func rebooted(s State, o Observation) bool {
@@ -120,9 +129,9 @@ func rebooted(s State, o Observation) bool {
 }
 
 // rebootStillRequired reports whether the operating system still requires a reboot after
-// this upgrade's own.
+// this upgrade's own. One that it did not ask for shows nothing.
 func rebootStillRequired(s State, o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) && o.Host.RebootRequired
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) && o.Spec.FromBootID == "" && o.Host.RebootRequired
 }
 
 // wouldActivate reports whether a Reboot would change the Kubernetes version, which it

@@ -200,7 +200,11 @@ func (m *model) command(t *testing.T, words []string) {
 	case "want-back": // a Rollback, from the version that the node has run for a while; or "want-back UPGRADE alone"
 		m.wantBack(words[1])
 		m.spec.HoldAfter = len(words) > 2
-	case "want-reboot":
+	case "want-reboot": // or "want-reboot UPGRADE always"
+		if len(words) > 2 {
+			m.wantRebootAlways(words[1])
+			break
+		}
 		m.wantReboot(arg)
 	case "method":
 		m.spec.Method = v1alpha1.Method(arg)

@@ -78,6 +78,8 @@ func upToDate(s State, o Observation) string {
 		return "the node runs " + o.Node.KubeletVersion
 	case rebooted(s, o):
 		return "the node was rebooted"
+	case o.Spec.FromBootID != "":
+		return "the node has booted since the upgrade was triggered"
 	}
 	return "no reboot is needed"
 }

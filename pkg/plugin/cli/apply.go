@@ -284,7 +284,7 @@ func (a *apply) ignoreMore(ctx context.Context, u *v1alpha1.ClusterUpgrade) erro
 
 // hasWork reports whether anything is to be done, or would be if it could.
 func (p proposal) hasWork() bool {
-	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade) || request.LooksAgain(p.upgrade)
+	return request.HasWork(p.decided) || request.RetriesHook(p.shot.Snapshot, p.upgrade)
 }
 
 // refusal returns why the upgrade is not begun.
@@ -302,8 +302,10 @@ func (p proposal) refusal() error {
 // propose shows what would happen, and refuses or asks. If there is nothing to do, it
 // says so.
 func (a *apply) propose(ctx context.Context, p proposal) error {
-	if err := a.show(p); err != nil {
-		return err
+	if p.hasWork() || a.request.Type != v1alpha1.TypeReboot { // the table of a Reboot without work says no more than the line
+		if err := a.show(p); err != nil {
+			return err
+		}
 	}
 	if err := p.refusal(); err != nil {
 		return err

@@ -26,10 +26,8 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	switch {
 	case a.request.Type == v1alpha1.TypeRollback:
 		question = fmt.Sprintf("Take %s back to %s?", nodes, u.Spec.Version)
-	case a.request.Type == v1alpha1.TypeReboot && request.HasWork(decided):
-		question = fmt.Sprintf("Reboot %s?", nodes)
 	case a.request.Type == v1alpha1.TypeReboot:
-		question = "Let the agents" + a.ofCluster() + " look again, and reboot the nodes that then ask for it?"
+		question = fmt.Sprintf("Reboot %s?", nodes)
 	}
 	return a.question(ctx, question, "nothing was changed")
 }

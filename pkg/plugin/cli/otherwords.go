@@ -29,7 +29,7 @@ var otherWords = map[string]string{
 	"list":     "`kubectl upgrade history` lists the upgrades that have ended, and `kubectl upgrade status` shows the active one",
 	"watch":    "`kubectl upgrade status --watch` follows the upgrade",
 	"versions": "`kubectl upgrade releases` lists the versions that are available",
-	"restart":  "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it",
+	"restart":  "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",
 	"check":    "`kubectl upgrade doctor` says whether all is well",
 }
 

@@ -20,7 +20,7 @@ func TestOtherWordsNameACommand(t *testing.T) {
 		"abort":   "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it",
 		"undo":    "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch",
 		"logs":    "`kubectl upgrade status NODE --log` prints kubeadm's output on a node",
-		"restart": "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it",
+		"restart": "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",
 		"v1.34.4": "`kubectl upgrade plan v1.34.4` shows what would happen, and `kubectl upgrade apply v1.34.4` does it",
 		"1.35":    "`kubectl upgrade plan 1.35` shows what would happen, and `kubectl upgrade apply 1.35` does it",
 	} {

@@ -20,13 +20,13 @@ confirmation, creates a ClusterUpgrade of type Reboot, and follows it to its end
 as ` + "`kubectl upgrade apply`" + ` does.
 
 Without names it takes every node that asks, also those that begin to ask while it
-is active, and says so if there is none: agents look every five minutes. Of named
-nodes, agents look at once. A node that does not ask is not rebooted: on such a
-node, ` + "`touch /run/reboot-required`" + ` asks.
+is active: agents look every five minutes, and when it begins. It says beforehand
+which of the named nodes ask; with --force it reboots the others, too: each once,
+and none that has booted by itself since the upgrade began.
 
 Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 		Example: `  kubectl upgrade reboot --reason "Flatcar 4459.2.1"
-  kubectl upgrade reboot worker-3 --reason "firmware" --ignore-windows
+  kubectl upgrade reboot worker-3 --force --reason "firmware" --ignore-windows
   kubectl upgrade reboot --reason "kernel fix" --max-unavailable 20% --yes`,
 		Args:              nodeNamesOnly,
 		ValidArgsFunction: p.completeNodes,
@@ -45,6 +45,7 @@ Exit codes: as of ` + "`kubectl upgrade apply`" + `.`,
 	a.output.addTo(cmd)
 	a.dryRun.addTo(cmd)
 	a.addRequestFlags(cmd)
+	cmd.Flags().BoolVar(&a.request.Force, "force", false, "Reboot the named NODEs whether they ask for it or not.")
 	for name, usage := range map[string]string{
 		"dry-run":    dryRunOfPlan,
 		"output":     "Print the ClusterUpgrade as json, yaml, name, … and do not follow it; wide: a plan with more columns.",

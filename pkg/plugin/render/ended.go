@@ -200,8 +200,9 @@ func lastLine(n view.NodeProgress) string {
 func nextCommands(p view.Progress, failed []view.NodeProgress) (list [][2]string) {
 	u := p.Upgrade
 	switch {
-	case len(failed) > 0 && u.Type == v1alpha1.TypeRollback:
-		return append(list, [2]string{"kubectl upgrade status " + failed[0].Name, "the steps; then the same rollback with --retry"})
+	case len(failed) > 0 && u.Type.KubeletsOnly():
+		same := "the steps; then the same " + strings.ToLower(string(u.Type)) + " with --retry"
+		return append(list, [2]string{"kubectl upgrade status " + failed[0].Name, same})
 	case len(failed) > 0:
 		list = append(list, [2]string{"kubectl upgrade status " + failed[0].Name, "the steps, and what was found"})
 	case u.Outcome != "":

@@ -97,3 +97,22 @@ func TestEndedFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestNextCommands checks the commands after an upgrade whose node failed, which can be copied from the first column, and
+// what each is for.
+func TestNextCommands(t *testing.T) {
+	for kind, want := range map[v1alpha1.UpgradeType]string{
+		v1alpha1.TypePatch: "kubectl upgrade status cp1            # the steps, and what was found\n" +
+			"kubectl upgrade apply v1.34.5 --retry # once it is repaired\n" +
+			"kubectl upgrade apply v1.34.6 --retry # with another version\n",
+		v1alpha1.TypeRollback: "kubectl upgrade status cp1 # the steps; then the same rollback with --retry\n",
+		v1alpha1.TypeReboot:   "kubectl upgrade status cp1 # the steps; then the same reboot with --retry\n",
+	} {
+		p := rolledBack()
+		p.Upgrade.Type = kind
+		text := strings.Join(strings.Fields(render.Ended(p, render.Options{Now: now, Zone: time.UTC, Width: 100})), " ")
+		if want := "Next: " + strings.Join(strings.Fields(want), " "); !strings.HasSuffix(text, want) {
+			t.Errorf("after a %s:\n%s\nwant at the end\n%s", kind, text, want)
+		}
+	}
+}

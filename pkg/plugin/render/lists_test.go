@@ -56,6 +56,26 @@ func TestHistory(t *testing.T) {
 	golden(t, "history-page-50", render.HistoryPage(items[1], o))
 }
 
+// TestHistoryRows checks the rows of upgrades without a version, of those whose clock was set back between them, and of one
+// that left nodes out.
+func TestHistoryRows(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := func(name, from, to string, at time.Time, done int32) view.Ended {
+		end := at.Add(90 * time.Minute)
+		return view.Ended{Name: name, From: from, To: to, TriggerTime: &at, EndTime: &end, Outcome: "Succeeded", Nodes: v1alpha1.NodeCounts{Total: 3, Done: done}}
+	}
+	summer, winter := time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 22, 0, 0, 0, time.UTC)
+	items := []view.Ended{ended("reboot-1", "", "", summer, 3), ended("rollback-v1.34.3", "v1.34.4", "v1.34.3", winter, 2)}
+	o := render.Options{Now: now, Zone: berlin}
+	golden(t, "history-rows", render.HistoryTable(items, o))
+	golden(t, "history-rows-one-zone", render.HistoryTable(items[:1], o))
+	o.Wide = true
+	golden(t, "history-rows-wide", render.HistoryTable(items, o))
+}
+
 func TestReleases(t *testing.T) {
 	items := []view.Minor{
 		{Minor: "v1.29", Runs: []view.Count{{Version: "v1.29.1", Nodes: 1}}, Support: version.SupportEnded},

@@ -178,3 +178,29 @@ func TestRolledBackNodeServesAgain(t *testing.T) {
 		t.Errorf("%s was out of service for %ds, want 100s and %s", n.State, n.OutOfServiceSeconds, report.Failed)
 	}
 }
+
+// TestClusterName checks that a report begins with the name that the record has, or else with the one that the
+// UpgradePolicy has now.
+func TestClusterName(t *testing.T) {
+	for name, test := range map[string]struct{ policy, record, want string }{
+		"none":                      {"", "", "a title"},
+		"the policy has one":        {"prod-eu-1", "", "prod-eu-1: a title"},
+		"the record has another":    {"prod-eu-2", "prod-eu-1", "prod-eu-1: a title"},
+		"it has been removed since": {"", "prod-eu-1", "prod-eu-1: a title"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, at := upgradesample.Example()
+			s.Policy.Spec.ClusterName = test.policy
+			for i := range s.Records {
+				s.Records[i].Spec.ClusterName = test.record
+			}
+			r, err := report.New(s, upgradesample.Name, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Of("a title"); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

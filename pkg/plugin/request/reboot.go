@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
@@ -17,17 +18,20 @@ import (
 func (r Upgrade) reboot(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (err error) {
 	u.Name = unusedName(s.Upgrades, "reboot-"+at.UTC().Format("20060102-1504"))
 	u.Spec.Type = v1alpha1.TypeReboot
+	if r.Force {
+		u.Spec.RebootPolicy = v1alpha1.RebootAlways
+	}
 	u.Spec.NodeSelector, err = r.selector(s)
 	return err
 }
 
-// asking returns a note about the named nodes that do not ask for a reboot. It refuses names that no
+// asking returns a note that says which of the named nodes ask for a reboot. It refuses names that no
 // Reboot can reboot.
 func (r Upgrade) asking(s clusterstate.Snapshot) (note string, err error) {
 	if _, err := r.selector(s); err != nil {
 		return "", err
 	}
-	var silent, problems []string
+	var asking, silent, problems []string
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.Nodes))) {
 		n := s.Nodes[slices.IndexFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == name })]
 		_, held := n.Labels[v1alpha1.HoldLabel]
@@ -38,19 +42,42 @@ func (r Upgrade) asking(s clusterstate.Snapshot) (note string, err error) {
 			problems = append(problems, fmt.Sprintf("node %s is on hold: `kubectl label node %s %s-` first", name, name, v1alpha1.HoldLabel))
 		case !asksForReboot(s, name):
 			silent = append(silent, name)
+		default:
+			asking = append(asking, name)
 		}
 	}
 	if len(problems) > 0 {
 		return "", errors.New(strings.Join(problems, "; "))
 	}
-	if len(silent) == 0 {
-		return "", nil
+	return r.askingNote(asking, silent), nil
+}
+
+// askingNote returns a sentence about the nodes that ask for a reboot, and one about those that do not. If none asks,
+// and none is rebooted all the same, idleReboot says so.
+func (r Upgrade) askingNote(asking, silent []string) string {
+	var notes []string
+	switch len(asking) {
+	case 0:
+	case 1:
+		notes = append(notes, "Node "+asking[0]+" asks for a reboot.")
+	default:
+		notes = append(notes, "Nodes "+strings.Join(asking, ", ")+" ask for a reboot.")
 	}
-	nodes := "Node " + silent[0]
-	if len(silent) > 1 {
-		nodes = "Each of " + strings.Join(silent, ", ")
+	what, outcome := "one", "rebooted all the same"
+	if len(asking) == 0 {
+		what = "a reboot"
 	}
-	return nodes + " did not ask for a reboot when its agent last looked. It is rebooted only if it asks now: `touch /run/reboot-required` on it makes it ask.", nil
+	if !r.Force {
+		outcome = "rebooted only if that has changed when agents look again, or with --force"
+	}
+	switch {
+	case len(silent) == 0, len(asking) == 0 && !r.Force:
+	case len(silent) == 1:
+		notes = append(notes, "Node "+silent[0]+" does not ask for "+what+", and is "+outcome+".")
+	default:
+		notes = append(notes, "Nodes "+strings.Join(silent, ", ")+" do not ask for "+what+", and are "+outcome+".")
+	}
+	return strings.Join(notes, " ")
 }
 
 // asksForReboot reports whether the node's operating system asked for a reboot when its agent last looked.
@@ -58,6 +85,19 @@ func asksForReboot(s clusterstate.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.NodeUpgrades, func(u v1alpha1.NodeUpgrade) bool { return u.Name == name && u.Status.Reboot.Required })
 }
 
-// LooksAgain reports whether u is a Reboot of named nodes: it has work also where none of them asks for
-// a reboot yet, as their agents look again at once.
-func LooksAgain(u *v1alpha1.ClusterUpgrade) bool { return isReboot(u) && u.Spec.NodeSelector != nil }
+// idleReboot returns why a Reboot has nothing to do, and what reboots nodes all the same.
+func idleReboot(decided plan.Plan, u *v1alpha1.ClusterUpgrade) string {
+	var names []string
+	for _, n := range decided.Nodes {
+		if n.Reason != v1alpha1.ReasonNotSelected && n.Reason != v1alpha1.ReasonUnmanaged {
+			names = append(names, n.Name)
+		}
+	}
+	switch {
+	case u.Spec.NodeSelector == nil:
+		return "no node asks for a reboot; `kubectl upgrade reboot NODE --force` reboots one all the same"
+	case len(names) == 1:
+		return fmt.Sprintf("node %s does not ask for a reboot; --force reboots it all the same", names[0])
+	}
+	return fmt.Sprintf("none of %s asks for a reboot; --force reboots them all the same", strings.Join(names, ", "))
+}

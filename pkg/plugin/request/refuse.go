@@ -34,7 +34,7 @@ func Refuse(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgra
 // not so: a Rollback of nodes that are left out does not do what was asked.
 func Idle(decided plan.Plan, u *v1alpha1.ClusterUpgrade) (why string, err error) {
 	if isReboot(u) {
-		return "no node asks for a reboot", nil
+		return idleReboot(decided, u), nil
 	}
 	to, err := version.Parse(u.Spec.Version)
 	if err == nil && isRollback(u) {

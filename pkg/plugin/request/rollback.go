@@ -26,6 +26,8 @@ func (r Upgrade) Check() error {
 	switch {
 	case len(r.Nodes) > maxNamed:
 		return fmt.Errorf("%d nodes are named, and %d is the most: %s, or several commands", len(r.Nodes), maxNamed, r.every())
+	case r.Type == v1alpha1.TypeReboot && r.Force && len(r.Nodes) == 0:
+		return errors.New("--force: name the nodes, which are rebooted whether they ask for it or not")
 	case r.Type == v1alpha1.TypeReboot:
 		return nil
 	case r.Type != v1alpha1.TypeRollback:
@@ -58,7 +60,7 @@ func (r Upgrade) isLike(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) boo
 	if r.Type == "" {
 		return !isRollback(u) && !isReboot(u)
 	}
-	if rules.TypeOf(u) != r.Type {
+	if rules.TypeOf(u) != r.Type || r.Force && !u.Spec.AlwaysReboots() {
 		return false
 	}
 	selector, err := r.selector(s)

@@ -28,6 +28,7 @@ type Upgrade struct {
 	Version string
 	// Nodes are the names of those that are taken back, or rebooted. Empty: every managed node.
 	Nodes          []string
+	Force          bool       // a Reboot reboots them whether they ask for it or not
 	Reason         string     // why it is requested
 	StartTime      *time.Time // nil: at once
 	MaxUnavailable string     // a number, or a percentage

@@ -56,6 +56,9 @@ func (c *Cluster) newNode(name string, controlPlane bool) *node {
 }
 
 // run runs the node: its agent, until that asks for a reboot, and again.
+// BrokenLog is what the guard of a pretended node shows of a kubelet that does not become healthy.
+const BrokenLog = "a pretended node, on which no kubelet ran: this image is broken, as the one who published it wanted\n"
+
 func (n *node) run(ctx context.Context) {
 	go n.beat(ctx)
 	for ctx.Err() == nil {
@@ -116,7 +119,7 @@ func (n *node) boot(ctx context.Context, boot string) {
 	if n.Broken != nil && n.Broken(version) {
 		n.Log(n.name, "has booted, and the kubelet of "+version+" does not become healthy")
 		sleep(ctx, n.Guard)
-		boot = n.host.Return("the kubelet is not healthy: connection refused", "kubelet: this image is broken, as the one who published it wanted\n")
+		boot = n.host.Return("the kubelet is not healthy: connection refused", BrokenLog)
 		n.Reboots.Add(1)
 		version = n.host.Merged()
 		n.Log(n.name, "is returned to "+version+" by its guard, and reboots")

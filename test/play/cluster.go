@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apiserver"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend/nodes"
 )
@@ -65,7 +67,24 @@ func (c *cluster) start(ctx, agents context.Context) (err error) {
 		return err
 	}
 	c.agents.Go(func() { all.Run(agents) })
-	return c.awaitReports(ctx)
+	if err := c.awaitReports(ctx); err != nil {
+		return err
+	}
+	return c.makeRollouts(ctx)
+}
+
+// makeRollouts writes what the controllers of workloads would: the coordinator runs, and an agent on each node.
+func (c *cluster) makeRollouts(ctx context.Context) error {
+	apps, name := c.admin.AppsV1(), "node-agent"
+	agents := fmt.Sprintf(`{"status":{"currentNumberScheduled":%[1]d,"desiredNumberScheduled":%[1]d,"numberReady":%[1]d,"numberMisscheduled":0}}`, c.nodes)
+	if _, err := apps.DaemonSets(v1alpha1.Namespace).Patch(ctx, name, types.MergePatchType, []byte(agents), metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("writing the status of DaemonSet %s: %w", name, err)
+	}
+	const coordinator = `{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1,"updatedReplicas":1}}`
+	if _, err := apps.Deployments(v1alpha1.Namespace).Patch(ctx, "coordinator", types.MergePatchType, []byte(coordinator), metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("writing the status of Deployment coordinator: %w", err)
+	}
+	return nil
 }
 
 func (c *cluster) nodesConfig() nodes.Config {
@@ -73,7 +92,7 @@ func (c *cluster) nodesConfig() nodes.Config {
 	return nodes.Config{
 		API: c.server.Config, Number: c.nodes, Name: nodeName, Pods: 2,
 		Verb: takes(time.Second), Reboot: takes(4 * time.Second), Pod: takes(time.Second), Guard: takes(8 * time.Second),
-		Broken: c.images.isBroken, Reschedule: true,
+		Broken: c.images.isBroken, Reschedule: true, Version: program.Version(version),
 		Log: func(node, what string) { c.happened(c.name, node, what) },
 	}
 }

@@ -24,6 +24,9 @@ const (
 	mostNodes    = 100
 )
 
+// version is that of the programs, with which this one is built.
+var version string
+
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // Ctrl-C also ends what reads the output, and there is something to remove then
 	klog.SetLogger(logr.Discard()) // what happens is written by the screen

@@ -24,6 +24,7 @@ func TestPage(t *testing.T) {
 	}
 	p := start(t, "--clusters", "3", "--nodes", "1", "--speed", "8")
 	p.awaitLine("/env")
+	p.command("kubectl upgrade doctor", []string{"ok … coordinator … 1 of 1 pods are Ready", "ok … agents … 1 of 1 agents are Ready", "ok … versions …"}) // the README's first step
 	commands := 0
 	for _, match := range block.FindAllStringSubmatch(string(page), -1) {
 		for _, text := range strings.Split("\n"+match[1], "\n$ ")[1:] {

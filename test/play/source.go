@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+	kubernetes "github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/pretend/nodes"
 )
 
@@ -77,7 +77,7 @@ func (o *source) servePublish(answer http.ResponseWriter, request *http.Request)
 
 // publish offers a version. One that was published stays as it is.
 func (o *source) publish(text string, broken bool) error {
-	v, err := version.Parse(text)
+	v, err := kubernetes.Parse(text)
 	if err != nil || v.String() != text {
 		return fmt.Errorf("%q is not a version such as v1.34.4", text)
 	}

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func (n *node) runAgent(ctx context.Context) (boot string, rebooted bool) {
 	}
 	running, stop := context.WithCancel(ctx)
 	a := agent.New(agent.Config{
-		Node: n.name, Version: "pretended", Host: n.host, Install: n.host.Install,
+		Node: n.name, Version: cmp.Or(n.Version, "pretended"), Host: n.host, Install: n.host.Install,
 		Account: clients.Account, Upgrades: clients.Upgrades, Kubelet: clients.Kubelet,
 		Events: agent.NewRecorder(running, clients.Account.Events(), "node-agent", n.name),
 		Ready:  func() {}, ReadyWithin: time.Minute,

@@ -40,6 +40,8 @@ type Config struct {
 	Reschedule bool
 	// Dial makes the agents' connections. Nil: as usual.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Version is that of the agents. Empty: it says that they are pretended.
+	Version string
 	// Log receives what happens on a node, or what fails there.
 	Log func(node, what string)
 }

@@ -40,7 +40,7 @@ var clients = map[string]string{
 	"pkg/plugin/leader/leader.go":             persons,
 	"pkg/plugin/cli/reader.go":                persons,
 	"pkg/plugin/cli/doctor.go":                persons,
-	"pkg/plugin/cli/healthjob.go":             persons,
+	"pkg/plugin/cli/dryrun.go":                persons,
 	"cmd/capi-extension/workload/clusters.go": "the API server of a workload cluster, which client-go reads without a limit: it can end the extension",
 }
 

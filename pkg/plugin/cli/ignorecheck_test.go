@@ -63,8 +63,8 @@ func collectExamples(cmd *cobra.Command, texts map[string]string) {
 func TestUnknownIgnoredCheckIsRefused(t *testing.T) {
 	for id, want := range map[string]string{
 		"deprecated-api":      "--ignore-check=deprecated-api: there is no such check; did you mean api-removed or cluster-api? docs/checks.md lists them all",
-		"kubelet-flags":       "--ignore-check=kubelet-flags: there is no such check; did you mean kubelet-flag or version-kubelet-skew or kubelet-config? docs/checks.md lists them all",
-		"certificates-ending": "--ignore-check=certificates-ending: there is no such check; did you mean certificate-ending or certificate-ended or ca-ending? docs/checks.md lists them all",
+		"kubelet-flags":       "--ignore-check=kubelet-flags: there is no such check; did you mean kubelet-flag or version-kubelet-skew or kubelet-serving-waits? docs/checks.md lists them all",
+		"certificates-ending": "--ignore-check=certificates-ending: there is no such check; did you mean certificate-ending or certificate-ended or certificate-not-loaded? docs/checks.md lists them all",
 		"kurde":               "--ignore-check=kurde: there is no such check; docs/checks.md lists them all",
 		"kured,all":           "--ignore-check=all: there is no such check; docs/checks.md lists them all",
 	} {

@@ -103,7 +103,7 @@ func disarm(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (a
 }
 
 func activate(ctx context.Context, l host.Layout, args verb.ActivateArgs, _ *host.Log) (*sysupdate.ActivateOutput, error) {
-	return sysupdate.Activate(ctx, l, args)
+	return sysupdate.Activate(ctx, l, args, facts.FindKubelet(ctx, l).ManifestsDir())
 }
 
 func confirm(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log) (any, error) {

@@ -46,7 +46,13 @@ func (k *Kubelet) HasManifest(component string) bool {
 
 // StaticPod reads the manifest of a component. It returns nil if there is none.
 func (k *Kubelet) StaticPod(component string) (*StaticPod, error) {
-	path := k.Manifest(component)
+	return k.StaticPodIn(k.ManifestsDir(), component)
+}
+
+// StaticPodIn reads the manifest of a component in a folder, also in one in which this kubelet does not look. It returns
+// nil if there is none.
+func (k *Kubelet) StaticPodIn(dir, component string) (*StaticPod, error) {
+	path := filepath.Join(dir, component+".yaml")
 	pod, err := k.g.readPod(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -36,13 +36,16 @@ func TestConfirmAsksTheKubelet(t *testing.T) {
 	}
 	write("/proc/7/cmdline", "/usr/bin/kubelet\x00")
 	write("/proc/7/cgroup", "0::/system.slice/kubelet.service\n")
-	write(host.KubeletConfig, "healthzPort: "+port+"\n")
-	write(host.ManifestsDir+"/.keep", "")
+	write(host.KubeletConfig, "healthzPort: "+port+"\nstaticPodPath: /run/others\n")
+	write(host.ManifestsDir+"/etcd.yaml", "kind: Pod\nspec: {containers: [{name: etcd}]}\n")
 	write(host.Program(host.Root), "program")
-	if err := l.ArmGuard(host.Guard{From: "v1.34.3", To: "v1.34.4", ArmedAt: time.Unix(1, 0)}); err != nil {
+	if err := l.ArmGuard(host.Guard{From: "v1.34.3", To: "v1.34.4", StaticPods: host.ManifestsDir, ArmedAt: time.Unix(1, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	log := host.NewLog(&bytes.Buffer{})
+	if err := Confirm(t.Context(), l, log); err == nil || err.Error() != "these static pods do not run: etcd" {
+		t.Errorf("with a kubelet that looks elsewhere for static pods: %v", err)
+	}
 	endpoint.Close()
 	err = Confirm(t.Context(), l, log)
 	if got := host.ReasonOf(err, ""); got != v1alpha1.ReasonUnhealthy || !strings.Contains(err.Error(), "does not answer") {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -59,15 +60,15 @@ func (c *checker) check(ctx context.Context) (h Health, answered bool) {
 }
 
 // checkStaticPods looks for the processes of the components that the kubelet runs from a
-// manifest. Their own health is not asked: it depends on other nodes. No version is to blame
-// for a manifest that cannot be understood.
+// manifest, or has to, as the former one did. Their own health is not asked: it depends on other
+// nodes. No version is to blame for a manifest that cannot be understood.
 func (c *checker) checkStaticPods(kubelet *facts.Kubelet) string {
 	var missing []string
 	for _, component := range append(slices.Clone(host.ControlPlaneComponents), "etcd") {
 		if kubelet.RunsStaticPod(component) {
 			c.ran[component] = true
 		}
-		if pod, err := kubelet.StaticPod(component); err == nil && pod != nil && !c.ran[component] {
+		if !c.ran[component] && c.hasToRun(kubelet, component) {
 			missing = append(missing, component)
 		}
 	}
@@ -75,6 +76,16 @@ func (c *checker) checkStaticPods(kubelet *facts.Kubelet) string {
 		return ""
 	}
 	return "these static pods do not run: " + strings.Join(missing, ", ")
+}
+
+// hasToRun reports whether there is a manifest of the component where the kubelet looks, or where the former one did.
+func (c *checker) hasToRun(kubelet *facts.Kubelet, component string) bool {
+	for _, dir := range []string{kubelet.ManifestsDir(), cmp.Or(c.activation.StaticPods, kubelet.ManifestsDir())} {
+		if pod, err := kubelet.StaticPodIn(dir, component); err == nil && pod != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // checkNode returns what the API server answers of the node unless it is Ready at the

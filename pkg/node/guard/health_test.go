@@ -51,6 +51,15 @@ func TestCheckStaticPods(t *testing.T) {
 	if got, want := c.checkStaticPods(find()), "these static pods do not run: kube-apiserver"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	// A kubelet that looks elsewhere does not run what the former one did.
+	elsewhere := layout(t, map[string]string{
+		host.ManifestsDir + "/kube-apiserver.yaml": pod("kube-apiserver"), "/var/lib/kubelet/config.yaml": "staticPodPath: /run/no-static-pods\n",
+	})
+	for recorded, want := range map[string]string{host.ManifestsDir: "these static pods do not run: kube-apiserver", "": "", "/run/no-static-pods": ""} {
+		if got := newChecker(elsewhere, host.Guard{StaticPods: recorded}).checkStaticPods(facts.FindKubelet(t.Context(), elsewhere)); got != want {
+			t.Errorf("the former kubelet looked in %q: got %q, want %q", recorded, got, want)
+		}
+	}
 	worker := layout(t, map[string]string{host.ManifestsDir + "/.keep": ""})
 	if got := newChecker(worker, host.Guard{}).checkStaticPods(facts.FindKubelet(t.Context(), worker)); got != "" {
 		t.Errorf("a worker: got %q, want nothing", got)

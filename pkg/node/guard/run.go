@@ -194,10 +194,20 @@ func tryLock(l host.Layout) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// Confirm ends the guard, and keeps the files that it would have restored for a later Rollback. It refuses while the kubelet does not work: the guard may still
-// return the node, and what the agent knows of the kubelet may be a minute old.
+// Confirm ends the guard, and keeps the files that it would have restored for a later Rollback. It refuses while the kubelet
+// does not work, or does not run the static pods that the former one ran: the guard may still return the node, and what the
+// agent knows of the kubelet may be a minute old.
 func Confirm(ctx context.Context, l host.Layout, log *host.Log) error {
-	if problem := facts.FindKubelet(ctx, l).Problem(ctx); problem != "" {
+	record, err := l.Guard()
+	if err != nil {
+		return err
+	}
+	kubelet := facts.FindKubelet(ctx, l)
+	problem := kubelet.Problem(ctx)
+	if record != nil && problem == "" {
+		problem = newChecker(l, *record).checkStaticPods(kubelet)
+	}
+	if problem != "" {
 		return host.Fail(v1alpha1.ReasonUnhealthy, "%s", problem)
 	}
 	if err := l.StopGuard(ctx, log, host.RunProgram); err != nil {

@@ -33,8 +33,11 @@ type Guard struct {
 	// healthy.
 	Within time.Duration `json:"within"`
 	// DefaultRoute reports whether the node had a default route.
-	DefaultRoute bool    `json:"defaultRoute,omitempty"`
-	Restore      Restore `json:"restore"`
+	DefaultRoute bool `json:"defaultRoute,omitempty"`
+	// StaticPods is the folder in which the former kubelet looked for static pods: a kubelet that looks elsewhere does not
+	// run those of a control plane. Empty: an earlier version has recorded this.
+	StaticPods string  `json:"staticPods,omitempty"`
+	Restore    Restore `json:"restore"`
 }
 
 // Restore has what returning to the former version has to restore.

@@ -18,10 +18,10 @@ import (
 // Activate selects a staged image for the next boot. It verifies the image's bytes
 // again, arms the guard, changes the node's definitions to the target's minor, and flips
 // the symlink. On the way back it also restores the kubelet's files of that version. A second call
-// changes nothing.
+// changes nothing. staticPods is the folder in which the kubelet that runs looks for static pods.
 //
 // Reasons: HashMismatch, ConfConflict, DiskFull, ActivateFailed.
-func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*ActivateOutput, error) {
+func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs, staticPods string) (*ActivateOutput, error) {
 	to, err := host.NewImage(args.Version, host.Architecture())
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*Acti
 	if err := keepNeeded(l); err != nil {
 		return nil, err
 	}
-	from, err := armGuard(l, files, to, args)
+	from, err := armGuard(l, files, to, args, staticPods)
 	if err != nil {
 		return nil, fmt.Errorf("arming the guard: %w", err)
 	}
@@ -55,11 +55,11 @@ func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*Acti
 // armGuard arms the guard and returns the image that it would return to. What an earlier
 // call for the same activation recorded is kept: definitions and symlink may have changed
 // since.
-func armGuard(l host.Layout, files []confFile, to host.Image, args verb.ActivateArgs) (from host.Image, err error) {
+func armGuard(l host.Layout, files []confFile, to host.Image, args verb.ActivateArgs, staticPods string) (from host.Image, err error) {
 	guard := host.Guard{
 		Upgrade: args.Upgrade, Method: args.Method, To: to.Version(), SHA256: args.SHA256,
 		ArmedAt: time.Now().UTC(), Within: cmp.Or(args.GuardWithin, DefaultGuardWithin),
-		DefaultRoute: l.HasDefaultRoute(),
+		DefaultRoute: l.HasDefaultRoute(), StaticPods: staticPods,
 	}
 	bootID, err := l.BootID()
 	if err != nil {
@@ -75,7 +75,7 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args verb.Activate
 		return host.Image{}, err
 	}
 	if former != nil && former.BootID == guard.BootID && former.To == guard.To && (active == to || former.Upgrade == guard.Upgrade && former.From == current(l)) {
-		guard.From, guard.Restore = former.From, former.Restore
+		guard.From, guard.StaticPods, guard.Restore = former.From, former.StaticPods, former.Restore
 		if from, err = host.NewImage(guard.From, host.Architecture()); err != nil {
 			return host.Image{}, err
 		}

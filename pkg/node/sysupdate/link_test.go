@@ -108,7 +108,7 @@ func TestActivateTwice(t *testing.T) {
 	l := node(t, "v1.34.3", relative("v1.34.3"))
 	before := contents(t, l)
 	for range 2 {
-		out, err := Activate(t.Context(), l, args("v1.35.4"))
+		out, err := Activate(t.Context(), l, args("v1.35.4"), host.ManifestsDir)
 		want := &ActivateOutput{From: "v1.34.3", To: "v1.35.4", Conf: "kubernetes-v1.35.conf"}
 		if diff := cmp.Diff(want, out); diff != "" || err != nil {
 			t.Fatalf("%v %s", err, diff)
@@ -149,7 +149,7 @@ func TestActivateBack(t *testing.T) {
 				want = "of v1.34.3"
 			}
 			for range 2 {
-				if _, err := Activate(t.Context(), l, a); err != nil {
+				if _, err := Activate(t.Context(), l, a, host.ManifestsDir); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -180,7 +180,7 @@ func TestActivateAfterReboot(t *testing.T) {
 	if err := l.SetGuard(armed); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Activate(t.Context(), l, args("v1.34.4")); err != nil {
+	if _, err := Activate(t.Context(), l, args("v1.34.4"), host.ManifestsDir); err != nil {
 		t.Fatal(err)
 	}
 	guard, err := l.Guard()
@@ -194,7 +194,7 @@ func TestActivateRefuses(t *testing.T) {
 	wrong.SHA256 = args("v1.34.3").SHA256
 	for name, a := range map[string]verb.ActivateArgs{"wrong bytes": wrong, "not staged": args("v1.34.9"), "no version": args("latest")} {
 		l := node(t, "v1.34.3", relative("v1.34.3"))
-		if _, err := Activate(t.Context(), l, a); err == nil {
+		if _, err := Activate(t.Context(), l, a, host.ManifestsDir); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if guard, _ := l.Guard(); guard != nil || linkTarget(t, l) != relative("v1.34.3") {
@@ -213,7 +213,7 @@ func TestActivateNeedsAWayBack(t *testing.T) {
 		if err := os.Remove(l.At(running)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Activate(t.Context(), l, args("v1.34.4"))
+		_, err := Activate(t.Context(), l, args("v1.34.4"), host.ManifestsDir)
 		if host.ReasonOf(err, "") != v1alpha1.ReasonActivateFailed || !strings.HasSuffix(err.Error(), ": "+published("v1.34.3")) {
 			t.Errorf("got %v, want that the file is put back", err)
 		}
@@ -223,7 +223,7 @@ func TestActivateNeedsAWayBack(t *testing.T) {
 		t.Error("something was changed")
 	}
 	write(t, l, published("v1.34.3"), "v1.34.3")
-	if _, err := Activate(t.Context(), l, args("v1.34.4")); err != nil {
+	if _, err := Activate(t.Context(), l, args("v1.34.4"), host.ManifestsDir); err != nil {
 		t.Fatalf("the file is back: %v", err)
 	}
 	if err := os.Remove(l.At(published("v1.34.3"))); err != nil {

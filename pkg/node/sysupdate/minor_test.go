@@ -27,7 +27,7 @@ func TestMinor(t *testing.T) {
 	staged := contents(t, l)
 
 	watch := watchConfs(t, l)
-	if _, err := Activate(t.Context(), l, args("v1.35.4")); err != nil {
+	if _, err := Activate(t.Context(), l, args("v1.35.4"), host.ManifestsDir); err != nil {
 		t.Fatal(err)
 	}
 	watch()
@@ -69,7 +69,7 @@ func TestMinor(t *testing.T) {
 func TestMinorWithTwoConfs(t *testing.T) {
 	l := node(t, "v1.34.4", relative("v1.34.4"))
 	write(t, l, host.ConfDir+"/kubernetes-v1.35.conf", of("v1.35"))
-	if _, err := Activate(t.Context(), l, args("v1.35.4")); err == nil || linkTarget(t, l) != relative("v1.34.4") {
+	if _, err := Activate(t.Context(), l, args("v1.35.4"), host.ManifestsDir); err == nil || linkTarget(t, l) != relative("v1.34.4") {
 		t.Errorf("%v; the symlink points to %s", err, linkTarget(t, l))
 	}
 }

@@ -32,7 +32,7 @@ func TestGiveBackAfterMinor(t *testing.T) {
 	if contents(t, l)["kubernetes-v1.34.conf"] == before {
 		t.Fatal("the definition is still the publisher's")
 	}
-	if _, err := Activate(t.Context(), l, args("v1.35.4")); err != nil {
+	if _, err := Activate(t.Context(), l, args("v1.35.4"), host.ManifestsDir); err != nil {
 		t.Fatal(err)
 	}
 	write(t, l, host.MergedVersionFile, "v1.35.4\n")

@@ -210,7 +210,10 @@ func (n *disturbed) stage(version string) {
 func (n *disturbed) activate(version string) {
 	n.Helper()
 	args := verb.ActivateArgs{Version: version, SHA256: hashOf(imageOf(n.T, version))}
-	n.do("activate "+version, func() error { _, err := sysupdate.Activate(n.Context(), host.OnNode, args); return err })
+	n.do("activate "+version, func() error {
+		_, err := sysupdate.Activate(n.Context(), host.OnNode, args, host.ManifestsDir)
+		return err
+	})
 }
 
 // boot has the node run a version, and the agent look at it.

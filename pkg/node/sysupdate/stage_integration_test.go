@@ -340,7 +340,7 @@ func TestActivate(t *testing.T) {
 		}
 		args := verb.ActivateArgs{Version: version, SHA256: hashOf(imageOf(t, version))}
 		for range 2 {
-			out, err := sysupdate.Activate(t.Context(), host.OnNode, args)
+			out, err := sysupdate.Activate(t.Context(), host.OnNode, args, host.ManifestsDir)
 			want := &sysupdate.ActivateOutput{From: "v1.34.3", To: version, Conf: "kubernetes-" + version[:5] + ".conf"}
 			if diff := cmp.Diff(want, out); diff != "" || err != nil {
 				t.Errorf("%v %s", err, diff)
@@ -363,7 +363,7 @@ func TestActivateWrongBytes(t *testing.T) {
 	newNode(t, p.url)
 	keep(t, "v1.34.3", "v1.34.3")
 	keep(t, "v1.34.4", "wrong")
-	_, err := sysupdate.Activate(t.Context(), host.OnNode, verb.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(imageOf(t, "v1.34.4"))})
+	_, err := sysupdate.Activate(t.Context(), host.OnNode, verb.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(imageOf(t, "v1.34.4"))}, host.ManifestsDir)
 	wantReason(t, err, v1alpha1.ReasonHashMismatch)
 	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
 }

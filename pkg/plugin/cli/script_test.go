@@ -17,9 +17,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
@@ -122,9 +124,24 @@ func removeObjects(t *testing.T, config *rest.Config) {
 			}
 		}
 	}
-	if err := kubetest.MakeKubeadmObjects(context.Background(), kubernetes.NewForConfigOrDie(config)); err != nil {
+	kube := kubernetes.NewForConfigOrDie(config)
+	ctx, all := context.Background(), metav1.ListOptions{}
+	unlabel := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":null}}}`)
+	_, err := kube.CoreV1().Namespaces().Patch(ctx, v1alpha1.Namespace, types.MergePatchType, unlabel, metav1.PatchOptions{})
+	err = errors.Join(ignoreNotFound(err),
+		kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, all),
+		kube.AppsV1().DaemonSets(v1alpha1.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
+		kubetest.MakeKubeadmObjects(ctx, kube))
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // uidOf matches UID(NAME), which stands for the UID of that ClusterUpgrade.

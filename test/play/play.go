@@ -37,7 +37,9 @@ type options struct {
 // play runs clusters until ctx ends, and leaves nothing.
 func play(ctx context.Context, s *screen, clusters, size int, options options) (err error) {
 	began := time.Now()
-	s.say("All nodes here are pretended: no machine is touched. Real are etcd, kube-apiserver, the coordinator,\nthe code of the agents, and kubectl upgrade. No controller of Kubernetes runs: roles are not aggregated,\nJobs of hooks do not run, and PodDisruptionBudgets allow nothing.")
+	s.say("All nodes here are pretended: no machine is touched. Real are etcd, kube-apiserver, the coordinator,\n" +
+		"the code of the agents, and kubectl upgrade. No controller of Kubernetes runs: roles are not aggregated,\n" +
+		"Jobs of hooks do not run, and PodDisruptionBudgets allow nothing.")
 	w := &world{screen: s, nodes: size, options: options}
 	if w.bin, err = checkout(); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/url"
@@ -160,11 +159,11 @@ func (g *gatherer) ofKubelet(c *v1alpha1.CertificateFacts) {
 func servedAt(ctx context.Context, l host.Layout, address, client string) (served []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	config := &tls.Config{ //nolint:gosec // what the program serves is to be known, also if it cannot be trusted
-		InsecureSkipVerify: true,
-		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
-			if len(raw) > 0 {
-				served = raw[0]
+	config := &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // what the program serves is to be known, also if it cannot be trusted
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) > 0 {
+				served = s.PeerCertificates[0].Raw
 			}
 			return nil
 		},

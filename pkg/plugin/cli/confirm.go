@@ -23,10 +23,10 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	}
 	nodes := nodesToGo(decided) + a.ofCluster()
 	question := fmt.Sprintf("Upgrade %s to %s?", nodes, u.Spec.Version)
-	switch {
-	case a.request.Type == v1alpha1.TypeRollback:
+	switch a.request.Type {
+	case v1alpha1.TypeRollback:
 		question = fmt.Sprintf("Take %s back to %s?", nodes, u.Spec.Version)
-	case a.request.Type == v1alpha1.TypeReboot:
+	case v1alpha1.TypeReboot:
 		question = fmt.Sprintf("Reboot %s?", nodes)
 	}
 	return a.question(ctx, question, "nothing was changed")

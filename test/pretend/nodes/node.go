@@ -56,10 +56,10 @@ func (c *Cluster) newNode(name string, controlPlane bool) *node {
 	return n
 }
 
-// run runs the node: its agent, until that asks for a reboot, and again.
 // BrokenLog is what the guard of a pretended node shows of a kubelet that does not become healthy.
 const BrokenLog = "a pretended node, on which no kubelet ran: this image is broken, as the one who published it wanted\n"
 
+// run runs the node: its agent, until that asks for a reboot, and again.
 func (n *node) run(ctx context.Context) {
 	go n.beat(ctx)
 	for ctx.Err() == nil {

@@ -161,6 +161,9 @@ func (w *windows) read(ctx context.Context, q *query) (err error) {
 	if q.schedules, err = reader.schedules(ctx); err != nil {
 		return err
 	}
+	if policy, err := reader.policy(ctx); err == nil { // which only says what people call the cluster
+		w.noteName(policy)
+	}
 	if w.node == "" {
 		return nil
 	}

@@ -71,6 +71,7 @@ func NodePage(n view.Node, o Options) string {
 		title string
 		value cell
 	}{
+		{"Cluster:", cell{o.Cluster, bold}},
 		{"Node:", cell{n.Name, bold}},
 		{"Condition:", cell{n.Condition, plain}},
 		{"Problem:", cell{o.said(nodeProblem(n)), red}},

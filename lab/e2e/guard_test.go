@@ -186,8 +186,15 @@ func (c *testCluster) writeGuardRow(t *testing.T, r row) {
 // does not run reports no boot.
 func (c *testCluster) boots(t *testing.T, node string) int {
 	t.Helper()
-	list := c.must(t)(c.Exec(c.ctx, node, "journalctl", "--list-boots", "--no-pager", "--quiet"))
-	return strings.Count(list, "\n")
+	for range 20 {
+		list := c.must(t)(c.Exec(c.ctx, node, "journalctl", "--list-boots", "--no-pager", "--quiet"))
+		if n := strings.Count(list, "\n"); n > 0 {
+			return n
+		}
+		time.Sleep(500 * time.Millisecond) // right after a soft reboot the journal has not been opened yet
+	}
+	t.Fatalf("the journal of %s knows no boot", node)
+	return 0
 }
 
 // inStep returns an error unless a node is in one of the steps, in that upgrade.

@@ -49,8 +49,9 @@ func newDoctor(p *program) *cobra.Command {
 versions of the API server, plugin, coordinator, agents and CustomResourceDefinitions,
 nodes without a sysext image, the sysupdate timer, other programs that reboot nodes, your
 rights, the source of images, clocks, an upgrade that failed, windows and what holds them
-closed, and the checks that the coordinator makes. It changes nothing: what policies and webhooks would refuse is asked by dry runs. It works before the
-installation, too, and says then what cannot be known without agents.
+closed, and the checks that the coordinator makes. It changes nothing: what policies and
+webhooks would refuse is asked by dry runs. It works before the installation, too, and
+says then what cannot be known without agents.
 
 Each line is ok, unknown, warn or fail, with what to do. The exit code is 1 if a line is
 fail, or if the cluster cannot be read; else 0. -o yaml prints the same for a bug report,

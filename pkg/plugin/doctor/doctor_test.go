@@ -232,6 +232,10 @@ func TestNoSecrets(t *testing.T) {
 		f.NodeUpgrades[0].Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: text}
 		f.Unread, f.SourceProblem, f.CoordinatorProblem = []string{text}, text, text
 		f.AgentProblems = map[string]string{"w1": text}
+		f.LastUpgrade = ended(v1alpha1.OutcomeFailed)
+		f.LastUpgrade.Status.Conditions[0].Message = text
+		f.Schedules = append(f.Schedules, freeze(f.Now))
+		f.Schedules[1].Spec.MaintenanceExclusions[0].Comment = text
 		f.Findings = []v1alpha1.Finding{{ID: "kured", Message: text, Advice: text}}
 		printed, err := json.Marshal(Check(f))
 		if err != nil {

@@ -188,7 +188,7 @@ func newPlanner(s *clusterstate.Snapshot, now time.Time) *planner {
 
 // plan returns the decision as a Plan.
 func (p *planner) plan() Plan {
-	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.cluster.nodes))}
+	out := Plan{APIVersion: v1alpha1.OutputVersion, Kind: Kind, Nodes: make([]NodePlan, 0, len(p.cluster.nodes))}
 	out.Create, out.AutomaticHold = p.cluster.automatic(p.queue, &p.wake)
 	if t := p.cluster.target; t != nil {
 		out.Upgrade, out.Version, out.Target = t.Name, t.Spec.Version, p.reported(t)

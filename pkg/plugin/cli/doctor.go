@@ -48,9 +48,10 @@ func newDoctor(p *program) *cobra.Command {
 		Long: `Checks whether this cluster can be managed, and whether what is installed is well: the
 versions of the API server, plugin, coordinator, agents and CustomResourceDefinitions,
 nodes without a sysext image, the sysupdate timer, other programs that reboot nodes, your
-rights, the source of images, clocks, and the checks that the coordinator makes. It changes
-nothing: what policies and webhooks would refuse is asked by dry runs. It works before the
-installation, too, and says then what cannot be known without agents.
+rights, the source of images, clocks, an upgrade that failed, windows and what holds them
+closed, and the checks that the coordinator makes. It changes nothing: what policies and
+webhooks would refuse is asked by dry runs. It works before the installation, too, and
+says then what cannot be known without agents.
 
 Each line is ok, unknown, warn or fail, with what to do. The exit code is 1 if a line is
 fail, or if the cluster cannot be read; else 0. -o yaml prints the same for a bug report,
@@ -190,7 +191,7 @@ func (e *examination) readChecks() error {
 	}
 	if e.facts.Installed() {
 		if list, err := e.reader.kinds.MaintenanceSchedules.List(e.ctx, metav1.ListOptions{}); err == nil {
-			e.facts.Schedules, facts.Schedules = list.Items, list.Items
+			e.facts.Schedules, facts.Schedules = append([]v1alpha1.MaintenanceSchedule{}, list.Items...), list.Items // none is not nil
 		}
 	}
 	facts.ServingRequests, _ = e.reader.servingRequests(e.ctx) // who may not list them is not told of them
@@ -231,6 +232,7 @@ func (e *examination) readClocks() {
 func (e *examination) readPrograms() {
 	e.facts.Policy, _ = e.reader.policy(e.ctx)
 	if list, err := e.reader.kinds.ClusterUpgrades.List(e.ctx, metav1.ListOptions{}); err == nil {
+		e.facts.LastUpgrade = view.LastEnded(slices.Clone(list.Items))
 		e.facts.Upgrades = slices.DeleteFunc(list.Items, func(u v1alpha1.ClusterUpgrade) bool { return u.Status.Outcome != "" })
 	}
 	component := func(name string) metav1.ListOptions {

@@ -192,7 +192,7 @@ func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires tim
 		fmt.Fprintf(f.ErrOut, "warning: %s does not answer this machine with the token (%s); `kubectl upgrade status` shows whether it answers the coordinator of %s\n",
 			l.Server, oneLine(err.Error()), l.Follower.Name)
 	case len(ran) == 0:
-		fmt.Fprintf(f.Out, "%s has run no version yet: the next upgrade there is the first that counts.\n", l.Leader.Name)
+		fmt.Fprintf(f.Out, "No upgrade of %s has ended yet: its next upgrade is the first that counts.\n", l.Leader.Name)
 	case ran[0].SinceTime == nil:
 		fmt.Fprintf(f.Out, "%s is being upgraded to %s.\n", l.Leader.Name, ran[0].Version)
 	default:

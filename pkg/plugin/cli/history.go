@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
@@ -94,7 +95,7 @@ func (h *history) read(ctx context.Context, reader *reader) ([]view.Ended, error
 	if err != nil {
 		return nil, err
 	}
-	if err := h.resolve(records); err != nil {
+	if err := h.resolve(clusterstate.Snapshot{Upgrades: upgrades.Items, Records: records}); err != nil {
 		return nil, err
 	}
 	items := view.NewHistory(upgrades.Items, records)

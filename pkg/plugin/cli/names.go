@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // resource is a kind of object whose name a verb takes. The name is accepted as kubectl prints it,
@@ -74,16 +76,20 @@ func pastNameIn(args []string) pastName {
 	return pastName{name: name}
 }
 
-// resolve sets the name of the upgrade to that in the record.
-func (p *pastName) resolve(records []v1alpha1.UpgradeRecord) error {
+// resolve sets the name of the upgrade to that in the record, or puts the v in front that a version lacks.
+func (p *pastName) resolve(s clusterstate.Snapshot) error {
 	if p.record == "" {
+		names := namesOf(s)
+		if v, err := version.Parse(p.name); err == nil && !slices.Contains(names, p.name) && slices.Contains(names, v.String()) {
+			p.name = v.String()
+		}
 		return nil
 	}
-	i := slices.IndexFunc(records, func(r v1alpha1.UpgradeRecord) bool { return r.Name == p.record })
+	i := slices.IndexFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Name == p.record })
 	if i < 0 {
 		return fmt.Errorf("there is no UpgradeRecord %q; `kubectl upgrade history -o name` lists them", p.record)
 	}
-	p.name = records[i].Spec.Upgrade.Name
+	p.name = s.Records[i].Spec.Upgrade.Name
 	return nil
 }
 

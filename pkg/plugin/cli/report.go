@@ -180,7 +180,7 @@ func namesOf(s clusterstate.Snapshot) (names []string) {
 // choose sets the name where the arguments have none, or that of a record. Without one it is the
 // active upgrade's or, if there is none, that of the one that ended last.
 func (r *reporting) choose(s clusterstate.Snapshot, at time.Time) error {
-	if err := r.resolve(s.Records); err != nil || r.name != "" {
+	if err := r.resolve(s); err != nil || r.name != "" {
 		return err
 	}
 	which := "is active"

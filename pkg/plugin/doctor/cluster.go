@@ -118,6 +118,9 @@ func nodes(f Facts) (lines []Line) {
 	warn(foreign, "%s do not run Flatcar: no version is changed there unless Kubernetes comes as a sysext image", "Leave them out with the UpgradePolicy's nodeSelector, or let kubectl-upgrade only coordinate their reboots")
 	warn(windows, "%s do not run Linux: no agent runs there", "Upgrade them in another way")
 	warn(notReady, "%s are not Ready", "See why: kubectl describe node")
+	if len(f.managed()) == 0 {
+		lines = append(lines, Line{"nodes", Warn, "the nodeSelector of UpgradePolicy cluster matches no node: nothing on any node is changed", "Correct it: kubectl edit upgradepolicy cluster"})
+	}
 	return lines
 }
 

@@ -70,7 +70,7 @@ func Check(f Facts) Diagnosis {
 	d := Diagnosis{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeDiagnosis",
 		Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
-		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, imageSource, rights, admission, nodes, clocks, findings, unread,
+		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, upgrade, windows, imageSource, rights, admission, nodes, clocks, findings, unread,
 	} {
 		for _, line := range check(f) {
 			line.Message, line.Fix = redact(sentence(line.Message)), redact(sentence(line.Fix))
@@ -158,9 +158,11 @@ type Facts struct {
 	// AgentProblems are why no agent runs on a node, by node.
 	AgentProblems map[string]string
 	Policy        *v1alpha1.UpgradePolicy
-	// Schedules and Upgrades are those in the cluster; of upgrades, those that have not ended.
-	Schedules    []v1alpha1.MaintenanceSchedule
+	// Schedules are those in the cluster. Nil: they may not be read.
+	Schedules []v1alpha1.MaintenanceSchedule
+	// Upgrades are those that have not ended, and LastUpgrade the one that ended last. Nil: none has.
 	Upgrades     []v1alpha1.ClusterUpgrade
+	LastUpgrade  *v1alpha1.ClusterUpgrade
 	Nodes        []corev1.Node
 	NodeUpgrades []v1alpha1.NodeUpgrade
 	// SourceProblem is why the index of images could not be read from this machine.

@@ -32,11 +32,41 @@ func good() Facts {
 	f.Policy.Spec.Mode = v1alpha1.ModeManage
 	f.Policy.Status.CoordinatorVersion, f.Policy.Status.TimeZoneVersion = "v0.3.0", schedule.ZoneVersion()
 	f.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSourceReady, Status: "True"}}
+	f.Schedules = []v1alpha1.MaintenanceSchedule{{ObjectMeta: metav1.ObjectMeta{Name: "always"}}}
+	f.Schedules[0].Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: period("w", f.Now.AddDate(0, 0, -1), f.Now.AddDate(0, 0, 1))}}
+	f.LastUpgrade = ended(v1alpha1.OutcomeSucceeded)
 	f.Nodes[0].Status.NodeInfo = corev1.NodeSystemInfo{OSImage: "Flatcar Container Linux", OperatingSystem: "linux", KubeletVersion: "v1.34.3"}
 	f.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}
 	f.NodeUpgrades = []v1alpha1.NodeUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}}
 	f.NodeUpgrades[0].Status.AgentVersion = "v0.3.0"
 	return f
+}
+
+func period(name string, start, end time.Time) v1alpha1.Period {
+	return v1alpha1.Period{Name: name, StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(end)}
+}
+
+func ended(outcome v1alpha1.Outcome) *v1alpha1.ClusterUpgrade {
+	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.3"}}
+	u.Status.Outcome = outcome
+	u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonNodeFailed), Message: "node w1 failed"}}
+	return u
+}
+
+// stalled returns an upgrade that a person has to look at.
+func stalled() v1alpha1.ClusterUpgrade {
+	u := *ended("")
+	u.Status.Conditions = append(u.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonNodeFailed)})
+	u.Status.Conditions[0].Status = metav1.ConditionUnknown
+	return u
+}
+
+// freeze returns an exclusion of everything that began an hour ago.
+func freeze(now time.Time) v1alpha1.MaintenanceSchedule {
+	s := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "audit"}}
+	s.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "db"}}
+	s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: period("x", now.Add(-time.Hour), now.Add(time.Hour)), Comment: "the auditors are here"}}
+	return s
 }
 
 // TestCheck changes one fact at a time, and looks for the line that this gives.
@@ -114,6 +144,24 @@ func TestCheck(t *testing.T) {
 			f.Policy.Status.IndexSigned = &v1alpha1.IndexSignature{Time: metav1.NewTime(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))}
 		}, "source ok: signed on 2026-11-18 12:00 UTC", OK},
 		{"source not read yet", func(f *Facts) { f.Policy.Status.Conditions = nil }, "source unknown: not read", OK},
+		{"the last upgrade failed", func(f *Facts) { f.LastUpgrade = ended(v1alpha1.OutcomeFailed) }, "upgrade warn: the last upgrade, v1.34.3, ended: Failed: node w1 failed", Warn},
+		{"the last upgrade was rolled back", func(f *Facts) { f.LastUpgrade = ended(v1alpha1.OutcomeRolledBack) }, "upgrade warn: the last upgrade, v1.34.3, ended: RolledBack: node w1 failed", Warn},
+		{"an upgrade is stalled", func(f *Facts) { f.Upgrades = []v1alpha1.ClusterUpgrade{stalled()} }, "upgrade warn: ClusterUpgrade v1.34.3 does not go on by itself: NodeFailed: node w1 failed", Warn},
+		{"another one follows", func(f *Facts) {
+			f.LastUpgrade, f.Upgrades = ended(v1alpha1.OutcomeFailed), []v1alpha1.ClusterUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4"}}}
+		}, "upgrade ok: ClusterUpgrade v1.34.4 has not ended", OK},
+		{"schedules may not be read", func(f *Facts) { f.Schedules = nil }, "windows unknown: may not be read", OK},
+		{"no schedule", func(f *Facts) { f.Schedules = f.Schedules[:0] }, "windows warn: no MaintenanceSchedule has a window", Warn},
+		{"windows of other nodes", func(f *Facts) { f.Schedules[0].Spec.NodeSelector = freeze(f.Now).Spec.NodeSelector }, "windows warn: no maintenance window of any node opens", Warn},
+		{"windows that are over", func(f *Facts) {
+			f.Schedules[0].Spec.MaintenanceWindows[0].EndTime = metav1.NewTime(f.Now.Add(-time.Hour))
+		}, "windows warn: no maintenance window of any node opens", Warn},
+		{"an invalid schedule", func(f *Facts) { f.Schedules[0].Spec.TimeZone = "Nowhere" }, "windows warn: no node begins: ", Warn},
+		{"a freeze", func(f *Facts) { f.Schedules = append(f.Schedules, freeze(f.Now)) }, "windows warn: exclusion audit/x holds until 2026-11-22 13:00 UTC: the auditors are here", Warn},
+		{"a freeze that is over", func(f *Facts) {
+			f.Schedules = append(f.Schedules, freeze(f.Now.AddDate(0, 0, -1)))
+		}, "windows ok: 1 of 1 nodes have maintenance windows", OK},
+		{"the policy selects no node", func(f *Facts) { f.Policy.Spec.NodeSelector = freeze(f.Now).Spec.NodeSelector }, "nodes warn: the nodeSelector of UpgradePolicy cluster matches no node", Warn},
 		{"a right is missing", func(f *Facts) { f.Rights[1].Allowed = false }, "rights warn: you may not request upgrades (create clusterupgrades)", Warn},
 		{"a right to see is missing", func(f *Facts) { f.Rights[0].Allowed = false }, "rights warn: what depends on it is not known", Warn},
 		{"no Nodes", func(f *Facts) { f.Nodes = nil }, "nodes unknown: may not be read", OK},
@@ -184,6 +232,10 @@ func TestNoSecrets(t *testing.T) {
 		f.NodeUpgrades[0].Status.ImageProblem = &v1alpha1.Problem{Reason: v1alpha1.NoSysextImage, Message: text}
 		f.Unread, f.SourceProblem, f.CoordinatorProblem = []string{text}, text, text
 		f.AgentProblems = map[string]string{"w1": text}
+		f.LastUpgrade = ended(v1alpha1.OutcomeFailed)
+		f.LastUpgrade.Status.Conditions[0].Message = text
+		f.Schedules = append(f.Schedules, freeze(f.Now))
+		f.Schedules[1].Spec.MaintenanceExclusions[0].Comment = text
 		f.Findings = []v1alpha1.Finding{{ID: "kured", Message: text, Advice: text}}
 		printed, err := json.Marshal(Check(f))
 		if err != nil {

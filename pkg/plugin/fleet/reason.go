@@ -173,8 +173,20 @@ func (r *Row) choose(all []cause) {
 	}
 }
 
+// firstOf returns the cause that is shown. A freeze is shown before the cluster that this one follows, whose row says how far
+// it is, unless a person has something to solve.
 func firstOf(all []cause) cause {
-	return slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+	first := slices.MinFunc(all, func(a, b cause) int { return a.rank - b.rank })
+	frozen := slices.IndexFunc(all, func(c cause) bool { return c.rank == rankFrozen })
+	if frozen >= 0 && !first.needsPerson && waitsForCluster(first.reason) {
+		return all[frozen]
+	}
+	return first
+}
+
+// waitsForCluster reports whether the reason is that of a cluster that follows another one.
+func waitsForCluster(reason v1alpha1.Reason) bool {
+	return reason == v1alpha1.ReasonNotSoaked || reason == v1alpha1.ReasonExternalGateUnknown
 }
 
 // held returns what holds the cluster up, or why that is not known. Empty: nothing does.

@@ -55,7 +55,7 @@ func (r *Row) words(when func(time.Time) string) (state, sentence string) {
 
 // waitsFor returns the cluster that this one follows and waits for. Nil: it waits for something else, or for nothing.
 func (r *Row) waitsFor() *Follow {
-	if r.Reason != v1alpha1.ReasonNotSoaked && r.Reason != v1alpha1.ReasonExternalGateUnknown {
+	if !waitsForCluster(r.Reason) {
 		return nil
 	}
 	for i := range r.Follows {

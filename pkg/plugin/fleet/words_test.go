@@ -32,8 +32,10 @@ func TestWords(t *testing.T) {
 	notice.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionNoticesFailed, Status: metav1.ConditionTrue, Reason: "SecretForbidden", Message: "notice chat: may not be read"}}
 	lacks := base()
 	lacks.Policy.Status.Offered = []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: metav1.NewTime(now.Add(-48 * time.Hour))}}
-	frozen := base()
-	frozen.Schedules = append(frozen.Schedules, timetable("audit", "maintenanceExclusions: [{name: x, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z, comment: the audit}]"))
+	freeze := func(s clusterstate.Snapshot) clusterstate.Snapshot {
+		s.Schedules = append(s.Schedules, timetable("audit", "maintenanceExclusions: [{name: x, startTime: 2026-11-26T00:00:00Z, endTime: 2026-11-30T00:00:00Z, comment: the audit}]"))
+		return s
+	}
 	for name, test := range map[string]struct {
 		leader, follower clusterstate.Snapshot
 		want             []string // of the leader, and of the follower
@@ -44,7 +46,14 @@ func TestWords(t *testing.T) {
 			"1 of 2 clusters needs a person: kubectl upgrade status --context staging"},
 		"the leader was mended": {well, following(v1alpha1.RanVersion{Problem: "node w1 failed"}), []string{
 			"idle: ", "FOLLOWS: staging, which has a problem with v1.34.4: node w1 failed"}, "1 of 2 clusters needs a person: kubectl upgrade status --context prod"},
-		"one is frozen":         {frozen, well, []string{"frozen: exclusion audit/x holds until 2026-11-30 00:00 UTC: the audit", "idle: "}, ": "},
+		"one is frozen": {freeze(base()), well, []string{"frozen: exclusion audit/x holds until 2026-11-30 00:00 UTC: the audit", "idle: "}, ": "},
+		"it soaks, and is frozen": {well, freeze(following(v1alpha1.RanVersion{SinceTime: &since})), []string{
+			"idle: ", "frozen: exclusion audit/x holds until 2026-11-30 00:00 UTC: the audit"}, ": "},
+		"the leader failed, and the follower is frozen": {rolledBack, freeze(following(v1alpha1.RanVersion{Problem: "node w1 failed"})), []string{
+			"FAILED: w1 was rolled back to v1.34.4: the kubelet is not healthy", "frozen: exclusion audit/x holds until 2026-11-30 00:00 UTC: the audit"},
+			"1 of 2 clusters needs a person: kubectl upgrade status --context staging"},
+		"the leader was mended, and the follower is frozen": {well, freeze(following(v1alpha1.RanVersion{Problem: "node w1 failed"})), []string{
+			"idle: ", "FOLLOWS: staging, which has a problem with v1.34.4: node w1 failed"}, "1 of 2 clusters needs a person: kubectl upgrade status --context prod"},
 		"it soaks":              {well, following(v1alpha1.RanVersion{SinceTime: &since}), []string{"idle: ", "follows: staging until Dec 2 12:00"}, ": "},
 		"it has not come there": {lacks, following(v1alpha1.RanVersion{}), []string{"idle: lacks v1.34.4 since Nov 24 12:00", "follows: staging"}, ": "},
 		"something aside, and a check": {notice, asked(base(), v1alpha1.ReasonPreflight, true), []string{

@@ -139,7 +139,7 @@ func TestFollow(t *testing.T) {
 	}
 
 	p.run(0, "follow --leader-context Admin@staging --soak 72h", "serviceaccount/follower-", "secret/admin-staging applied", "gate admin-staging added",
-		"prod takes a version once Admin@staging has run it for 72h0m0s. The token is valid until", "Admin@staging has run no version yet", "is this machine: pods of prod reach the leader by another address")
+		"prod takes a version once Admin@staging has run it for 72h0m0s. The token is valid until", "No upgrade of Admin@staging has ended yet: its next upgrade is the first that counts", "is this machine: pods of prod reach the leader by another address")
 	if answers := p.ask(); len(answers) != 1 || answers[0].State != v1alpha1.GateUnknown {
 		t.Errorf("no coordinator leads in staging, and the gate answers %+v", answers)
 	}

@@ -90,7 +90,11 @@ func refuseStep(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 		}
 		switch refused.Rule {
 		case version.RuleSkippedMinor:
-			return fmt.Errorf("from %s to %s skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v%d.%d` first", from, to, from.Major, from.Minor+1)
+			skips, next := fmt.Sprintf("from %s to %s skips a minor, and kubeadm upgrades one minor at a time", from, to), version.Version{Major: from.Major, Minor: from.Minor + 1}.Line()
+			if lacks(s, next, to) {
+				return fmt.Errorf("%s, but the source offers no patch of %s; `kubectl upgrade releases` lists what is available", skips, next)
+			}
+			return fmt.Errorf("%s: `kubectl upgrade apply %s` first", skips, next)
 		case version.RuleDowngrade:
 			next := "`kubectl upgrade releases` lists what is available"
 			if from.SameLine(to) {
@@ -101,6 +105,14 @@ func refuseStep(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 		return fmt.Errorf("%w; `kubectl upgrade releases` lists what is available", refused)
 	}
 	return nil
+}
+
+// lacks reports whether the source is known to offer no patch of that minor. Suppose lets a source that was not read offer
+// nothing but to.
+func lacks(s clusterstate.Snapshot, minor string, to version.Version) bool {
+	_, newest := Newest(s, minor)
+	isRead := slices.ContainsFunc(s.Source.Offers, func(o clusterstate.Offer) bool { return o.Version != to.String() })
+	return isRead && s.Source.Problem.Reason == "" && newest == (version.Version{})
 }
 
 // refuseMethod refuses a minor by method Restart.

@@ -51,7 +51,7 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 	if hold := plan.FailedHook(s.Policy); hold.Holds() && v.Upgrade == nil && v.Policy != nil {
 		v.Policy.Problems = append(v.Policy.Problems, Problem{Reason: hold.Reason, Message: hold.Message})
 	}
-	v.Last = NewUpgrade(lastEnded(s.Upgrades))
+	v.Last = NewUpgrade(LastEnded(s.Upgrades))
 	if v.Upgrade == nil {
 		v.Available = newerPatch(s)
 	}
@@ -62,8 +62,8 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 	return v
 }
 
-// lastEnded returns the upgrade that ended last. Nil: none has.
-func lastEnded(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
+// LastEnded returns the upgrade that ended last. Nil: none has.
+func LastEnded(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade
 	for i := range upgrades {
 		u := &upgrades[i]

@@ -140,7 +140,7 @@ func (n *planCommand) run(ctx context.Context) error {
 			return err
 		}
 	}
-	decided := plan.Predict(shot.Snapshot, at)
+	decided := request.NoneReleased(plan.Predict(shot.Snapshot, at))
 	if n.saveTo != "" && n.streamAt(n.saveTo) == n.Out {
 		return n.code(decided) // the snapshot is the output
 	}

@@ -52,6 +52,8 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 		v.Policy.Problems = append(v.Policy.Problems, Problem{Reason: hold.Reason, Message: hold.Message})
 	}
 	v.Last = NewUpgrade(lastEnded(s.Upgrades))
+	v.Upgrade.NoteBlocked(s.Policy)
+	v.Last.NoteBlocked(s.Policy)
 	if v.Upgrade == nil {
 		v.Available = newerPatch(s)
 	}

@@ -237,6 +237,9 @@ func (n *planCommand) show(s clusterstate.Snapshot, decided plan.Plan, at time.T
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
 		upgrade.Name = decided.Version + " (not requested yet)"
 	}
+	if upgrade == nil && decided.Create == nil {
+		options.Available = view.NewerPatch(s)
+	}
 	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
 	return err
 }

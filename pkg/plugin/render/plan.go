@@ -56,6 +56,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	default:
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
+	rows = append(rows, availableRows(o.Available)...)
 	if p.Create != nil {
 		rows = append(rows, titled("Creates:", cell{creates(p.Create, o), cyan}))
 	}

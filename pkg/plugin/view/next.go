@@ -53,9 +53,9 @@ func (s Status) AfterFailure() string {
 	return ""
 }
 
-// newerPatch returns the newest patch that the source offers for all nodes, if a kubelet runs an older
+// NewerPatch returns the newest patch that the source offers for all nodes, if a kubelet runs an older
 // patch of its minor, and it is not blocked. Empty: there is none, or that is not known.
-func newerPatch(s clusterstate.Snapshot) string {
+func NewerPatch(s clusterstate.Snapshot) string {
 	if s.Policy == nil {
 		return ""
 	}

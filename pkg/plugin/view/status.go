@@ -55,7 +55,7 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 	v.Upgrade.NoteBlocked(s.Policy)
 	v.Last.NoteBlocked(s.Policy)
 	if v.Upgrade == nil {
-		v.Available = newerPatch(s)
+		v.Available = NewerPatch(s)
 	}
 	for _, one := range s.Schedules {
 		v.Schedules = append(v.Schedules, scheduleOf(one, now))

@@ -144,7 +144,7 @@ type ReasonInfo struct {
 var Reasons = []ReasonInfo{
 	{Reason: ReasonUpToDate, Giver: GivenByPlanner, Meaning: "the kubelet, and on a control plane its components, run the version", Routine: true},
 	{Reason: ReasonNoUpgrade, Giver: GivenByPlanner, Meaning: "there is no upgrade", Routine: true},
-	{Reason: ReasonUnsupported, Giver: GivenByPlanner, Meaning: "Kubernetes does not come to this node as a sysext image, so no upgrade changes its version; or no agent can run on it", NeedsPerson: true},
+	{Reason: ReasonUnsupported, Giver: GivenByPlanner, Meaning: "Kubernetes does not come to this node as a sysext image, so no upgrade changes its version; or no agent can run on it; or the nodeSelectors leave no node", NeedsPerson: true},
 	{Reason: ReasonUnmanaged, Giver: GivenByPlanner, Meaning: "the UpgradePolicy's nodeSelector does not match this node: nothing on it is changed", Routine: true},
 	{Reason: ReasonObserved, Giver: GivenByPlanner, Meaning: "spec.mode of the UpgradePolicy is Observe: nothing on any node is changed", NeedsPerson: true, HeldByPeople: true, Resumes: true},
 	{Reason: ReasonNotSelected, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade's nodeSelector does not match this node", Routine: true},

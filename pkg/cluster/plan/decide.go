@@ -80,7 +80,7 @@ func (a *allocation) verdict(n *node) verdict {
 	switch {
 	case !hold.Holds():
 		v.slot, v.release = slot, a.survey.releaseNow()
-		v.set(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
+		v.set(n, Go, v1alpha1.ReasonReleased, ReleasedMessage)
 	case hold.NeedsPerson():
 		v.decision = Blocked
 	}
@@ -214,7 +214,7 @@ func (v *verdict) set(n *node, decision Decision, reason v1alpha1.Reason, messag
 // withdrawn. A withdrawn release stays withdrawn until the node is back in service.
 func (s *survey) busyVerdict(n *node, wake *wakeTime) verdict {
 	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
-	v.set(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
+	v.set(n, Go, v1alpha1.ReasonReleased, ReleasedMessage)
 	if n.mustFinish() {
 		return v
 	}

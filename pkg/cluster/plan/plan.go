@@ -139,6 +139,12 @@ type NodePlan struct {
 	Spec v1alpha1.NodeUpgradeSpec `json:"-"`
 }
 
+// ReleasedMessage is what is said of a node that is released.
+const ReleasedMessage = "the coordinator released the node"
+
+// UpgradedMessage is what is said of an upgrade whose first active node has that name.
+func UpgradedMessage(node string) string { return "node " + node + " is being upgraded" }
+
 // UpgradeStatus is the status that a ClusterUpgrade should have.
 type UpgradeStatus struct {
 	Name   string

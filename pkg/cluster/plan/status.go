@@ -190,7 +190,7 @@ func (p *planner) summary() clusterstate.Hold {
 	case active >= 0 && p.survey.writeFailed != nil:
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
-		return clusterstate.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.cluster.nodes[active].Name)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonReleased, Message: UpgradedMessage(p.cluster.nodes[active].Name)}
 	case p.turns.hooksLeft(p.cluster.target).Holds():
 		return p.turns.hooksLeft(p.cluster.target)
 	case blocked >= 0 && p.cluster.nodes[blocked].agentGone(p.cluster.now):

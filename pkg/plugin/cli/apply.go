@@ -243,7 +243,7 @@ func (a *apply) prepare(ctx context.Context, shot snapshotFile) (p proposal, err
 	if err := a.runPreflight(ctx, &p.supposed, shot.TakenAt); err != nil {
 		return p, err
 	}
-	p.decided = plan.Predict(p.supposed, shot.TakenAt)
+	p.decided = request.NoneReleased(plan.Predict(p.supposed, shot.TakenAt))
 	return p, nil
 }
 

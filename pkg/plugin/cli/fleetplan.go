@@ -122,7 +122,7 @@ func (n *fleetPlan) planOf(ctx context.Context, m member) (fleet.PlanRow, error)
 	if err := p.runPreflight(ctx, &shot.Snapshot, shot.TakenAt); err != nil {
 		return fleet.PlanRow{}, err
 	}
-	row := fleet.NewPlanRow(m.Cluster, shot.Snapshot, plan.Predict(shot.Snapshot, shot.TakenAt))
+	row := fleet.NewPlanRow(m.Cluster, shot.Snapshot, request.NoneReleased(plan.Predict(shot.Snapshot, shot.TakenAt)))
 	if observes && row.Next != fleet.NextNothing {
 		row.Next, row.Reason, row.Message = fleet.NextBlocked, v1alpha1.ReasonObserved, "mode Observe: this is what would happen with Manage"
 	}

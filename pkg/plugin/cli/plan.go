@@ -140,7 +140,7 @@ func (n *planCommand) run(ctx context.Context) error {
 			return err
 		}
 	}
-	decided := plan.Predict(shot.Snapshot, at)
+	decided := request.NoneReleased(plan.Predict(shot.Snapshot, at))
 	if n.saveTo != "" && n.streamAt(n.saveTo) == n.Out {
 		return n.code(decided) // the snapshot is the output
 	}
@@ -236,6 +236,9 @@ func (n *planCommand) show(s clusterstate.Snapshot, decided plan.Plan, at time.T
 	}
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
 		upgrade.Name = decided.Version + " (not requested yet)"
+	}
+	if upgrade == nil && decided.Create == nil {
+		options.Available = view.NewerPatch(s)
 	}
 	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
 	return err

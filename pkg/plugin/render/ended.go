@@ -210,6 +210,9 @@ func nextCommands(p view.Progress, failed []view.NodeProgress) (list [][2]string
 	default:
 		return [][2]string{{"kubectl upgrade status", "what each node waits for"}}
 	}
+	if u.Unblock != "" {
+		list = append(list, [2]string{u.Unblock, "before that version comes again"})
+	}
 	if u.To != "" {
 		list = append(list, [2]string{fmt.Sprintf("kubectl upgrade apply %s --retry", u.To), "once it is repaired"})
 	}

@@ -115,4 +115,10 @@ func TestNextCommands(t *testing.T) {
 			t.Errorf("after a %s:\n%s\nwant at the end\n%s", kind, text, want)
 		}
 	}
+	p := rolledBack()
+	p.Upgrade.Unblock = "kubectl upgrade unblock v1.34.5"
+	text := render.Ended(p, render.Options{Now: now, Zone: time.UTC, Width: 100})
+	if unblock := strings.Index(text, "\nkubectl upgrade unblock v1.34.5 "); unblock < 0 || unblock > strings.Index(text, "\nkubectl upgrade apply v1.34.5 --retry") {
+		t.Errorf("of a blocked version:\n%s", text)
+	}
 }

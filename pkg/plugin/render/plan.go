@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	default:
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
+	rows = append(rows, availableRows(o.Available)...)
 	if p.Create != nil {
 		rows = append(rows, titled("Creates:", cell{creates(p.Create, o), cyan}))
 	}
@@ -80,7 +82,34 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	case upgrade != nil && p.PreflightKey != "":
 		rows = append(rows, titled("Preflight:", cell{"no findings", green}))
 	}
-	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
+	return append(rows, nodeRows(p.Nodes)...)
+}
+
+// nodeRows returns the lines with the number of nodes, without those that are not part of the upgrade.
+func nodeRows(nodes []plan.NodePlan) [][2]cell {
+	rows := [][2]cell{titled("Nodes:", cell{decisions(slices.DeleteFunc(slices.Clone(nodes), isLeftOut)), plain})}
+	numbers := map[v1alpha1.Reason]int{}
+	for _, n := range nodes {
+		if isLeftOut(n) {
+			numbers[n.Reason]++
+		}
+	}
+	if n := numbers[v1alpha1.ReasonUnmanaged]; n > 0 {
+		rows = append(rows, unmanagedRow(n))
+	}
+	if n := numbers[v1alpha1.ReasonNotSelected]; n > 0 {
+		rows = append(rows, titled("", cell{fmt.Sprintf("and %d, which the upgrade's nodeSelector does not match", n), plain}))
+	}
+	return rows
+}
+
+func unmanagedRow(number int) [2]cell {
+	return titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", number), plain})
+}
+
+// isLeftOut reports whether the node is not part of the upgrade: a selector does not match it.
+func isLeftOut(n plan.NodePlan) bool {
+	return n.Decision == plan.Done && (n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonNotSelected)
 }
 
 // creates returns what is said about an upgrade that the policy asks for.
@@ -97,8 +126,12 @@ func decisions(nodes []plan.NodePlan) string {
 	if len(nodes) == 0 {
 		return "none"
 	}
-	numbers := map[plan.Decision]int{}
+	numbers, leftOut := map[plan.Decision]int{}, 0
 	for _, n := range nodes {
+		if isLeftOut(n) {
+			leftOut++
+			continue
+		}
 		numbers[n.Decision]++
 	}
 	var parts []string
@@ -106,6 +139,9 @@ func decisions(nodes []plan.NodePlan) string {
 		if n := numbers[decision]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(decision))))
 		}
+	}
+	if leftOut > 0 {
+		parts = append(parts, fmt.Sprintf("%d not selected", leftOut))
 	}
 	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
 }
@@ -209,7 +245,7 @@ func heldRows(s view.Status) [][2]cell {
 		rows = append(rows, titled("On hold:", cell{view.Few(held) + "; " + releaseHint(held...), yellow}))
 	}
 	if len(s.Unmanaged) > 0 {
-		rows = append(rows, titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", len(s.Unmanaged)), plain}))
+		rows = append(rows, unmanagedRow(len(s.Unmanaged)))
 	}
 	return rows
 }

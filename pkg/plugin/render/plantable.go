@@ -46,9 +46,13 @@ func planCells(n plan.NodePlan, upgrade *view.Upgrade, o Options) []cell {
 	if o.upgradeSays(upgrade, n.Reason, n.Message) {
 		why.text = string(n.Reason)
 	}
+	to, decision := cell{orDash(n.To), plain}, cell{string(n.Decision), decisionColors[n.Decision]}
+	if isLeftOut(n) {
+		to, decision = cell{"-", plain}, cell{"-", plain}
+	}
 	return []cell{
-		{orDash(n.Group), plain}, {orDash(n.Zone), plain}, {orDash(n.From), plain}, {orDash(n.To), plain},
-		{string(n.Decision), decisionColors[n.Decision]}, {at(n.PredictedStart), plain}, {at(n.PredictedEnd), plain}, why,
+		{orDash(n.Group), plain}, {orDash(n.Zone), plain}, {orDash(n.From), plain}, to,
+		decision, {at(n.PredictedStart), plain}, {at(n.PredictedEnd), plain}, why,
 	}
 }
 

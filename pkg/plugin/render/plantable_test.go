@@ -90,6 +90,35 @@ func TestPlanShowsPassAndZones(t *testing.T) {
 	}
 }
 
+// TestPlanDoesNotCountNodesThatSelectorsLeaveOut checks that nodes which are not part of the upgrade are not done, nor get its
+// version.
+func TestPlanDoesNotCountNodesThatSelectorsLeaveOut(t *testing.T) {
+	p := plan.Plan{Upgrade: "v1.34.5", Version: "v1.34.5"}
+	for i, reason := range []v1alpha1.Reason{v1alpha1.ReasonWindowClosed, v1alpha1.ReasonUpToDate, v1alpha1.ReasonUnmanaged, v1alpha1.ReasonUnmanaged, v1alpha1.ReasonNotSelected} {
+		decision := plan.Done
+		if i == 0 {
+			decision = plan.Wait
+		}
+		p.Nodes = append(p.Nodes, plan.NodePlan{Name: fmt.Sprintf("w%d", i), From: "v1.34.4", To: "v1.34.5", Decision: decision, Reason: reason})
+	}
+	o := render.Options{Now: now, Zone: time.UTC}
+	text := render.Plan(p, nil, o)
+	for _, want := range []string{
+		"\nNodes:      2: 1 wait, 1 done\n", "\nUnmanaged:  2, which the UpgradePolicy's nodeSelector does not match\n",
+		"\n            and 1, which the upgrade's nodeSelector does not match\n",
+		"\n2   w1     -       v1.34.4   v1.34.5   Done       UpToDate\n", "\n3   w2     -       v1.34.4   -         -          Unmanaged\n",
+		"\n5   w4     -       v1.34.4   -         -          NotSelected\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	o.Rows, o.Width = 1, 80
+	if text := render.Plan(p, nil, o); !strings.Contains(text, "and more nodes, 4: 1 done, 3 not selected;") {
+		t.Errorf("with one row:\n%s", text)
+	}
+}
+
 // TestCommandsCanBeCopied checks that a command is one line of its own at the edge of a terminal, and not broken.
 func TestCommandsCanBeCopied(t *testing.T) {
 	const grant = "kubectl -n kubectl-upgrade create role coordinator-secret-s --verb=get --resource=secrets --resource-name=s && kubectl -n kubectl-upgrade create rolebinding x"

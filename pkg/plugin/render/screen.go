@@ -70,10 +70,7 @@ func headline(s view.Status, o Options) [][2]cell {
 		if s.Last != nil {
 			rows = append(rows, titled("Last:", cell{ended(*s.Last, o), outcomeColor(*s.Last)}))
 		}
-		if s.Available != "" {
-			rows = append(rows, titled("Available:", cell{fmt.Sprintf("%s: `kubectl upgrade plan %s`", s.Available, s.Available), plain}))
-		}
-		return append(rows, nextRows(s)...)
+		return slices.Concat(rows, availableRows(s.Available), nextRows(s))
 	}
 	u := *s.Upgrade
 	text := u.Name + ", " + path(u)
@@ -105,6 +102,14 @@ func headline(s view.Status, o Options) [][2]cell {
 		rows = append(rows, titled("Queued:", cell{strings.Join(s.Queued, ", "), plain}))
 	}
 	return rows
+}
+
+// availableRows returns the line about the newest patch that could be applied. Nil: there is none.
+func availableRows(version string) [][2]cell {
+	if version == "" {
+		return nil
+	}
+	return [][2]cell{titled("Available:", cell{fmt.Sprintf("%s: `kubectl upgrade plan %s`", version, version), plain})}
 }
 
 // nextRows returns the line with the commands after a failure. Nil: nothing failed.

@@ -37,6 +37,8 @@ type Options struct {
 	Selector string
 	// Unchecked is why there are no findings for a plan; empty: the checks were made.
 	Unchecked string
+	// Available is the newest patch that could be applied, for a plan without an upgrade; empty: there is none.
+	Available string
 }
 
 // clusterRows returns the line with which a screen begins: which cluster it shows.

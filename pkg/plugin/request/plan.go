@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -100,6 +102,27 @@ func supposedUpgrade(u *v1alpha1.ClusterUpgrade, at time.Time) v1alpha1.ClusterU
 	one := *u.DeepCopy()
 	one.Name, one.UID, one.CreationTimestamp = supposed, supposed, metav1.NewTime(at)
 	return one
+}
+
+// NoneReleased returns the plan for an upgrade that does not exist without the claim that the
+// coordinator released nodes for it: they may begin at once. Other plans stay as they are.
+func NoneReleased(decided plan.Plan) plan.Plan {
+	status := statusOf(decided)
+	if !IsSupposed(decided.Upgrade) || status == nil {
+		return decided
+	}
+	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSucceeded)
+	for i := range decided.Nodes {
+		n := &decided.Nodes[i]
+		if n.Decision != plan.Go || n.Reason != v1alpha1.ReasonReleased || n.Began {
+			continue
+		}
+		n.Message = strings.Replace(n.Message, plan.ReleasedMessage, "the node may begin at once", 1)
+		if said != nil && said.Reason == string(v1alpha1.ReasonReleased) && said.Message == plan.UpgradedMessage(n.Name) {
+			said.Message = fmt.Sprintf("node %s may begin at once", n.Name)
+		}
+	}
+	return decided
 }
 
 // IsSupposed reports whether the upgrade of that name is one that does not exist.

@@ -185,6 +185,9 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 	if isRollback(u) || isReboot(u) {
 		return fmt.Errorf("%s, or ignore it: add %s", what, ignore)
 	}
+	if u.Spec.RetryOf != nil {
+		ignore = "--retry " + ignore
+	}
 	return fmt.Errorf("%s, or ignore it: `kubectl upgrade apply %s %s`", what, u.Spec.Version, ignore)
 }
 

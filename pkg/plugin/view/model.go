@@ -61,6 +61,8 @@ type Upgrade struct {
 	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
 	// Rollback is what else one of that type does, where the plan is shown.
 	Rollback *Rollback `json:"-"`
+	// Unblock is the command without which its version is not brought again. Empty: people do not block it.
+	Unblock string `json:"-"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 	// Suspended reports whether people have suspended it, which its reason may not say yet.

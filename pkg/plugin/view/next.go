@@ -17,7 +17,20 @@ func (u Upgrade) Again() string {
 	case v1alpha1.TypeReboot:
 		return "the same `kubectl upgrade reboot` with --retry starts again"
 	}
+	if u.Unblock != "" {
+		return fmt.Sprintf("`%s`, and `kubectl upgrade apply %s --retry` starts again; or apply a newer version with --retry", u.Unblock, u.To)
+	}
 	return fmt.Sprintf("`kubectl upgrade apply %s --retry` starts again", u.To)
+}
+
+// NoteBlocked notes whether the policy, which may be nil, has people block the upgrade's version. The upgrade may be nil.
+func (u *Upgrade) NoteBlocked(policy *v1alpha1.UpgradePolicy) {
+	if u == nil || policy == nil {
+		return
+	}
+	if slices.ContainsFunc(policy.Spec.BlockedVersions, func(one v1alpha1.BlockedVersion) bool { return one.Version == u.To }) {
+		u.Unblock = "kubectl upgrade unblock " + u.To
+	}
 }
 
 // AfterFailure returns what a person does next, once a node failed, or an upgrade did not succeed.
@@ -29,16 +42,20 @@ func (s Status) AfterFailure() string {
 		if i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.State == StateFailed }); i >= 0 {
 			look = fmt.Sprintf("`kubectl upgrade status %s` shows what failed; ", s.Nodes[i].Name)
 		}
-		return look + "fix that, then " + u.Again()
+		next := look + "fix that, then " + u.Again()
+		if u.Unblock != "" {
+			next += fmt.Sprintf(", or `kubectl delete clusterupgrade %s`", u.Name)
+		}
+		return next
 	case u == nil && last != nil && (last.Outcome == v1alpha1.OutcomeFailed || last.Outcome == v1alpha1.OutcomeRolledBack):
 		return fmt.Sprintf("`kubectl upgrade history %s` shows each node; once that is fixed, %s", last.Name, last.Again())
 	}
 	return ""
 }
 
-// newerPatch returns the newest patch that the source offers for all nodes, if a kubelet runs an older
+// NewerPatch returns the newest patch that the source offers for all nodes, if a kubelet runs an older
 // patch of its minor, and it is not blocked. Empty: there is none, or that is not known.
-func newerPatch(s clusterstate.Snapshot) string {
+func NewerPatch(s clusterstate.Snapshot) string {
 	if s.Policy == nil {
 		return ""
 	}

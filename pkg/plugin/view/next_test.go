@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,40 @@ func TestAvailable(t *testing.T) {
 		row.change(&s)
 		if got := NewStatus(s, time.Now()).Available; got != row.want {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+// TestNextOfBlockedVersion checks that what a person does next works for a version that people block, too.
+func TestNextOfBlockedVersion(t *testing.T) {
+	const retry, deletes = "`kubectl upgrade apply v1.34.6 --retry` starts again", "`kubectl delete clusterupgrade u`"
+	const unblock = "`kubectl upgrade unblock v1.34.6`, and " + retry + "; or apply a newer version with --retry"
+	ended := func(u *v1alpha1.ClusterUpgrade) {
+		u.Status.Outcome, u.Status.EndTime = v1alpha1.OutcomeFailed, &metav1.Time{Time: time.Now()}
+	}
+	stalled := func(u *v1alpha1.ClusterUpgrade) {
+		u.Status.TriggerTime = &metav1.Time{Time: time.Now()}
+		u.Status.Conditions = []metav1.Condition{
+			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonNodeFailed)},
+			{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: string(v1alpha1.ReasonNodeFailed)},
+		}
+	}
+	for name, row := range map[string]struct {
+		state   func(*v1alpha1.ClusterUpgrade)
+		blocked string
+		want    string
+	}{
+		"stalled":            {stalled, "v1.34.7", "fix that, then " + retry},
+		"stalled, blocked":   {stalled, "v1.34.6", "fix that, then " + unblock + ", or " + deletes},
+		"has ended":          {ended, "v1.34.7", "once that is fixed, " + retry},
+		"has ended, blocked": {ended, "v1.34.6", "once that is fixed, " + unblock},
+	} {
+		u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "u"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.6"}}
+		row.state(&u)
+		s := clusterstate.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Upgrades: []v1alpha1.ClusterUpgrade{u}}
+		s.Policy.Spec.BlockedVersions = []v1alpha1.BlockedVersion{{Version: row.blocked, Comment: "slow"}}
+		if got := NewStatus(s, time.Now()).AfterFailure(); !strings.HasSuffix(got, row.want) {
+			t.Errorf("%s: got %q, want %q at the end", name, got, row.want)
 		}
 	}
 }

@@ -87,6 +87,7 @@ const unreported = "no agent has reported from this node"
 // expected plan.
 func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
 	p := Progress{Upgrade: *NewUpgrade(u), PredictedEnd: expected.PredictedEnd, PredictedFrom: expected.PredictedFrom}
+	p.Upgrade.NoteBlocked(s.Policy)
 	if newer, _ := plan.NewerPatch(s.Policy, u.Spec.Version); newer != "" && s.Policy.Blocked(newer) == nil {
 		p.Newer = newer
 	}

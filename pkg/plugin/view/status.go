@@ -52,8 +52,10 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 		v.Policy.Problems = append(v.Policy.Problems, Problem{Reason: hold.Reason, Message: hold.Message})
 	}
 	v.Last = NewUpgrade(LastEnded(s.Upgrades))
+	v.Upgrade.NoteBlocked(s.Policy)
+	v.Last.NoteBlocked(s.Policy)
 	if v.Upgrade == nil {
-		v.Available = newerPatch(s)
+		v.Available = NewerPatch(s)
 	}
 	for _, one := range s.Schedules {
 		v.Schedules = append(v.Schedules, scheduleOf(one, now))

@@ -31,6 +31,7 @@ func TestOutcome(t *testing.T) {
 		return c
 	}
 	tests := map[string]struct {
+		policy   *v1alpha1.UpgradePolicy
 		upgrades []v1alpha1.ClusterUpgrade
 		name     string
 		ended    bool
@@ -46,6 +47,11 @@ func TestOutcome(t *testing.T) {
 			upgrades: []v1alpha1.ClusterUpgrade{upgrade("", waits(v1alpha1.ReasonNodeFailed), condition(v1alpha1.ConditionStalled, v1alpha1.ReasonNodeFailed))},
 			name:     "u", ended: true, want: "`kubectl upgrade apply v1.34.4 --retry`",
 		},
+		"a node failed, and its version is blocked": {
+			policy:   &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{BlockedVersions: []v1alpha1.BlockedVersion{{Version: "v1.34.4"}}}},
+			upgrades: []v1alpha1.ClusterUpgrade{upgrade("", waits(v1alpha1.ReasonNodeFailed), condition(v1alpha1.ConditionStalled, v1alpha1.ReasonNodeFailed))},
+			name:     "u", ended: true, want: "`kubectl upgrade unblock v1.34.4`, and `kubectl upgrade apply v1.34.4 --retry`",
+		},
 		"it is stalled by a wrong object": {
 			upgrades: []v1alpha1.ClusterUpgrade{upgrade("", waits(v1alpha1.ReasonUpgradeInvalid), condition(v1alpha1.ConditionStalled, v1alpha1.ReasonUpgradeInvalid))},
 			name:     "u", ended: true, want: "cannot continue by itself: UpgradeInvalid",
@@ -57,7 +63,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ended, err := Outcome(clusterstate.Snapshot{Upgrades: test.upgrades}, test.name)
+			ended, err := Outcome(clusterstate.Snapshot{Policy: test.policy, Upgrades: test.upgrades}, test.name)
 			if ended != test.ended || (err != nil) != (test.want != "") {
 				t.Fatalf("got %t, %v; want %t, %q", ended, err, test.ended, test.want)
 			}

@@ -207,6 +207,7 @@ func Outcome(s clusterstate.Snapshot, name string) (ended bool, err error) {
 		return true, Failure{fmt.Errorf("ClusterUpgrade %s was deleted before it ended; `kubectl upgrade status` shows the nodes", name)}
 	}
 	v := view.NewUpgrade(u)
+	v.NoteBlocked(s.Policy)
 	switch {
 	case v.Outcome == v1alpha1.OutcomeSucceeded:
 		return true, nil

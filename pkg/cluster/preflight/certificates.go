@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -81,10 +82,8 @@ const (
 // another file below /etc/kubernetes expires.
 func foreign(cert v1alpha1.CertificateFacts) bool {
 	_, kubeadms := rules.KubeadmCertificateAt(cert.Path)
-	return below(cert.Path, "/etc/kubernetes/") && !kubeadms && !rules.IsKubeletClient(cert) && !cert.KubeletServing
+	return strings.HasPrefix(cert.Path, "/etc/kubernetes/") && !kubeadms && !rules.IsKubeletClient(cert) && !cert.KubeletServing
 }
-
-func below(file, dir string) bool { return len(file) > len(dir) && file[:len(dir)] == dir }
 
 // certificatesOf are what is found of the certificates of all nodes.
 type certificatesOf struct {

@@ -79,29 +79,3 @@ func firstToRenew(n *node, now time.Time) (first *v1alpha1.CertificateFacts) {
 	}
 	return first
 }
-
-// checkServingRequests adds a warning about the requests that wait.
-func (c *checker) checkServingRequests() {
-	if len(c.ServingRequests) == 0 {
-		return
-	}
-	var requests, nodes []string
-	for _, r := range c.ServingRequests {
-		requests, nodes = append(requests, r.Name), append(nodes, r.Node)
-	}
-	c.add(v1alpha1.Finding{
-		ID:      "kubelet-serving-waits",
-		Message: fmt.Sprintf("%s for kubelets' serving certificates for an approval: %s.", waiting(len(requests)), names(nodes)),
-		Advice:  fmt.Sprintf("Look at each, then: kubectl certificate approve %s", first(requests)),
-	})
-}
-
-func waiting(n int) string {
-	if n == 1 {
-		return "1 request waits"
-	}
-	return fmt.Sprintf("%d requests wait", n)
-}
-
-// first returns the first of the names in their order.
-func first(list []string) string { return slices.Min(list) }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
-// certificates are those of a control plane on which somebody renewed what had nearly expired, and restarted nothing.
+// certificates are those of a control plane where what had nearly expired was renewed, and nothing was restarted.
 func certificates() view.CertificateList {
 	const pki, day = "/etc/kubernetes/pki/", 24 * time.Hour
 	at := func(in time.Duration) metav1.Time { return metav1.NewTime(now.Add(in)) }

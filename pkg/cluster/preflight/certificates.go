@@ -17,12 +17,13 @@ const renewByHand = "kubeadm certs renew all, then restart its static pods"
 // RenewByHand returns what renews kubeadm's certificates on a node, as a part of a sentence.
 func RenewByHand(node string) string { return fmt.Sprintf("on %s: %s", node, renewByHand) }
 
-// Restart returns the command that restarts, on its node, a program that is the kubelet or a static pod.
+// Restart returns the command that restarts, on its node, a program that is the kubelet or a static pod, which the kubelet
+// starts again. Flatcar's image of Kubernetes has no crictl.
 func Restart(program string) string {
 	if program == "kubelet" {
 		return "systemctl restart kubelet"
 	}
-	return fmt.Sprintf("crictl stop $(crictl ps -q --name '^%s$')", program)
+	return fmt.Sprintf("kill $(pidof %s)", program)
 }
 
 // NameRotated is what a kubelet.conf with a certificate inside lacks (kubeadm#1317).

@@ -42,8 +42,8 @@ type ClusterUpgrade struct {
 
 // ClusterUpgradeSpec is what a person, Git or the coordinator requests.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type == 'Reboot')",message="is needed, such as v1.34.4, unless type is Reboot",fieldPath=".version"
-// +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || self.type != 'Reboot'",message="must be absent where type is Reboot",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type in ['Reboot', 'Certificates'])",message="is needed, such as v1.34.4, unless type is Reboot or Certificates",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || !(self.type in ['Reboot', 'Certificates'])",message="must be absent where type is Reboot or Certificates",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Rollback' || (has(self.comment) && self.comment.trim().size() > 0)",message="is needed where type is Rollback",fieldPath=".comment"
 // +kubebuilder:validation:XValidation:rule="has(self.version) == has(oldSelf.version) && (!has(self.version) || self.version == oldSelf.version)",message="cannot be changed, as its images are fixed at the trigger; create another ClusterUpgrade",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".type"
@@ -54,8 +54,9 @@ type ClusterUpgrade struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rebootPolicy) || (has(self.type) && self.type == 'Reboot')",message="is for type Reboot only",fieldPath=".rebootPolicy"
 // +kubebuilder:validation:XValidation:rule="has(self.rebootPolicy) == has(oldSelf.rebootPolicy) && (!has(self.rebootPolicy) || self.rebootPolicy == oldSelf.rebootPolicy)",message="cannot be changed, as the boots that it ends are fixed at the trigger; create another ClusterUpgrade",fieldPath=".rebootPolicy"
 type ClusterUpgradeSpec struct {
-	// Type is derived from version if it is absent; otherwise it must match. Reboot
-	// needs no version. Rollback returns the kubelets of nodes that run a newer patch of the
+	// Type is derived from version if it is absent; otherwise it must match. Reboot and
+	// Certificates need no version. Certificates has kubeadm renew what it has issued on control
+	// planes, and restarts the programs that do not load the new certificates by themselves. Rollback returns the kubelets of nodes that run a newer patch of the
 	// same minor to version, and blocks what they ran (the UpgradePolicy's status.takenBack);
 	// nodes that nodeSelector selects for it get the label kubectl-upgrade.dev/hold.
 	// +optional

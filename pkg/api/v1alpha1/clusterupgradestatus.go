@@ -59,7 +59,7 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
 
-	// ToVersion is the version that it brings: spec.version, from the trigger on. Absent for a Reboot.
+	// ToVersion is the version that it brings: spec.version, from the trigger on. Absent where type is Reboot or Certificates.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	ToVersion string `json:"toVersion,omitempty"`

@@ -82,7 +82,7 @@ type MaintenanceExclusion struct {
 	// later versions add.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	UpgradeTypes []UpgradeType `json:"upgradeTypes,omitempty"`
 }

@@ -78,8 +78,8 @@ const (
 // filled in by a default.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || has(self.upgrade)",message="a release needs the upgrade it is for",fieldPath=".upgrade"
-// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.version)",message="a release needs the version to reach, unless type is Reboot",fieldPath=".version"
-// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.image)",message="a release needs the image whose digest was fixed, unless type is Reboot",fieldPath=".image"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type in ['Reboot', 'Certificates']) || has(self.version)",message="a release needs the version to reach, unless type is Reboot or Certificates",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type in ['Reboot', 'Certificates']) || has(self.image)",message="a release needs the image whose digest was fixed, unless type is Reboot or Certificates",fieldPath=".image"
 type NodeUpgradeSpec struct {
 	// Managed allows the node's agent to change the node. Without it, the agent only
 	// reads; if kubectl-upgrade has changed something on the node before, the agent first

@@ -70,6 +70,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Reboot NodeReboot `json:"reboot,omitzero"`
 
+	// CertificatesRenewed is the last renewal of certificates that an upgrade has made on this node.
+	// Absent: none has, or it is not known yet.
+	// +optional
+	CertificatesRenewed *CertificatesRenewed `json:"certificatesRenewed,omitempty"`
+
 	// Method is how this node activates the image, once that is decided. It is Reboot
 	// even if spec.method is another one, if the node cannot do that.
 	// +optional
@@ -190,6 +195,29 @@ type NodeReboot struct {
 	// FromSoftReboots is how many soft reboots systemd had counted in that boot then.
 	// +optional
 	FromSoftReboots int32 `json:"fromSoftReboots,omitempty"`
+}
+
+// CertificatesRenewed is a renewal of certificates that has ended well: the programs that use them have
+// them.
+type CertificatesRenewed struct {
+	// Upgrade that has renewed them.
+	// +required
+	Upgrade UpgradeReference `json:"upgrade"`
+	// Time of its end.
+	// +required
+	Time metav1.Time `json:"time"`
+	// Names of the certificates, as `kubeadm certs check-expiration` shows them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Names []string `json:"names,omitempty"`
+	// Restarted are the static pods that were restarted, as they do not load a new certificate by themselves.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +optional
+	Restarted []string `json:"restarted,omitempty"`
 }
 
 // StepTime is when a step began and ended.

@@ -16,6 +16,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Auto-Patch",type=string,JSONPath=`.spec.automatic[?(@.type=="Patch")].type`
 // +kubebuilder:printcolumn:name="Auto-Reboot",type=string,JSONPath=`.spec.automatic[?(@.type=="Reboot")].type`
+// +kubebuilder:printcolumn:name="Auto-Certificates",type=string,priority=1,JSONPath=`.spec.automatic[?(@.type=="Certificates")].type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.conditions[?(@.type=="SourceReady")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -58,17 +59,18 @@ type UpgradePolicySpec struct {
 	// VersionsFrom is who decides which version nodes have. Requests, the default: ClusterUpgrades
 	// alone. ClusterAPI: Cluster API, through its extension. Then no patch is automatic, and in an
 	// upgrade to a version a node begins only while the annotation kubectl-upgrade.dev/requested-for of
-	// its NodeUpgrade is the ClusterUpgrade's UID; a control-plane node runs kubeadm and gets its kubelet in one turn. An upgrade of type Reboot
-	// or Rollback needs no such request.
+	// its NodeUpgrade is the ClusterUpgrade's UID; a control-plane node runs kubeadm and gets its kubelet in one turn. An upgrade of type Reboot,
+	// Rollback or Certificates needs no such request.
 	// +optional
 	VersionsFrom VersionsFrom `json:"versionsFrom,omitempty"`
 
 	// Automatic lists the upgrades that the coordinator creates: Patch as soon as a
-	// newer patch is available, Reboot when a node's operating system asks for one.
+	// newer patch is available, Reboot when a node's operating system asks for one, Certificates
+	// when a certificate that kubeadm has issued for a control plane is about to end.
 	// Absent: none.
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=3
 	// +optional
 	Automatic []AutomaticUpgrade `json:"automatic,omitempty"`
 

@@ -1,7 +1,7 @@
 package v1alpha1
 
 // UpgradeType is the kind of change that an upgrade makes.
-// +kubebuilder:validation:Enum=Patch;Minor;Reboot;Rollback
+// +kubebuilder:validation:Enum=Patch;Minor;Reboot;Rollback;Certificates
 type UpgradeType string
 
 // The types of upgrade.
@@ -12,10 +12,16 @@ const (
 	// TypeRollback returns kubelets to a former patch of their minor. It is never derived from a
 	// version: a person asks for it.
 	TypeRollback UpgradeType = "Rollback"
+	// TypeCertificates renews the certificates of control planes that kubeadm has issued.
+	TypeCertificates UpgradeType = "Certificates"
 )
 
 // UpgradeTypes are all types of upgrade.
-var UpgradeTypes = []UpgradeType{TypePatch, TypeMinor, TypeReboot, TypeRollback}
+var UpgradeTypes = []UpgradeType{TypePatch, TypeMinor, TypeReboot, TypeRollback, TypeCertificates}
+
+// HasVersion reports whether an upgrade of the type brings a version of Kubernetes. An empty type is
+// derived from a version.
+func (t UpgradeType) HasVersion() bool { return t != TypeReboot && t != TypeCertificates }
 
 // KubeletsOnly reports whether an upgrade of the type runs no kubeadm: the static pods of
 // control planes stay as they are.

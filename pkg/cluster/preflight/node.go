@@ -97,7 +97,7 @@ func (c *checker) isFor(n *node) bool {
 // is for patches, and no mount is known that a refresh of the merged image breaks.
 func (c *checker) restarts(n *node) bool {
 	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type)
-	if c.strategy.Method != v1alpha1.MethodRestart || kind.KubeletsOnly() || !n.kubelet.SameLine(c.to) {
+	if c.strategy.Method != v1alpha1.MethodRestart || !kind.RunsKubeadmUpgrade() || !n.kubelet.SameLine(c.to) {
 		return false
 	}
 	decided := c.isFor(n) && n.status.Method == v1alpha1.MethodReboot

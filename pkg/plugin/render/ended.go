@@ -200,7 +200,7 @@ func lastLine(n view.NodeProgress) string {
 func nextCommands(p view.Progress, failed []view.NodeProgress) (list [][2]string) {
 	u := p.Upgrade
 	switch {
-	case len(failed) > 0 && u.Type.KubeletsOnly():
+	case len(failed) > 0 && !u.Type.RunsKubeadmUpgrade():
 		same := "the steps; then the same " + strings.ToLower(string(u.Type)) + " with --retry"
 		return append(list, [2]string{"kubectl upgrade status " + failed[0].Name, same})
 	case len(failed) > 0:

@@ -8,7 +8,7 @@ import (
 
 const (
 	suspendInstead  = "`kubectl upgrade suspend` stops it before the next node"
-	endInstead      = suspendInstead + ", and `kubectl delete clusterupgrade NAME` then ends it without an entry in the history"
+	endInstead      = suspendInstead + ", and `kubectl delete clusterupgrade NAME` then ends it, which the history calls Canceled"
 	resumeInstead   = "`kubectl upgrade resume` continues it"
 	rollbackInstead = "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch"
 	logInstead      = "`kubectl upgrade status NODE --log` prints kubeadm's output on a node"

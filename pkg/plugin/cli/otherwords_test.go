@@ -16,8 +16,8 @@ func TestOtherWordsNameACommand(t *testing.T) {
 	for word, want := range map[string]string{
 		"pause":   "`kubectl upgrade suspend` stops it before the next node",
 		"stop":    "`kubectl upgrade suspend` stops it before the next node",
-		"cancel":  "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it without an entry in the history",
-		"abort":   "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it without an entry in the history",
+		"cancel":  "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it, which the history calls Canceled",
+		"abort":   "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it, which the history calls Canceled",
 		"undo":    "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch",
 		"logs":    "`kubectl upgrade status NODE --log` prints kubeadm's output on a node",
 		"restart": "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",

@@ -116,7 +116,7 @@ func (f *freeze) run(ctx context.Context) (err error) {
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
+	fmt.Fprintf(f.told, "maintenanceschedule.%s/%s created%s%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
 	return nil
 }
 
@@ -227,6 +227,6 @@ func (u *unfreeze) run(ctx context.Context) error {
 			return explain("deleting MaintenanceSchedule "+target.Name, err)
 		}
 	}
-	fmt.Fprintf(u.Out, "maintenanceschedule.%s/%s deleted%s%s\n", v1alpha1.Group, target.Name, u.dryRun, u.inCluster())
+	fmt.Fprintf(u.told, "maintenanceschedule.%s/%s deleted%s%s\n", v1alpha1.Group, target.Name, u.dryRun, u.inCluster())
 	return nil
 }

@@ -78,7 +78,10 @@ func (c *cluster) endedFor(t *target, reason v1alpha1.Reason) []verdict {
 	verdicts := make([]verdict, len(c.nodes))
 	for i, n := range c.nodes {
 		verdicts[i] = verdict{decision: Wait, hold: clusterstate.Hold{Reason: reason}}
-		if t.upToDate(n) {
+		switch {
+		case n.failed() && t.isFor(n.status.Upgrade):
+			verdicts[i] = verdict{decision: Blocked, hold: n.cause}
+		case t.upToDate(n):
 			verdicts[i] = verdict{decision: Done}
 		}
 	}

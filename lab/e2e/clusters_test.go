@@ -28,91 +28,154 @@ func TestClusters(t *testing.T) {
 		t.Logf("CASE=%s selects no case, or all have passed", selected)
 		return
 	}
+	labs := []*ownLab{nil}
+	for _, one := range cases {
+		if !slices.Contains(labs, one.lab) {
+			labs = append(labs, one.lab)
+		}
+	}
+	for _, lab := range labs {
+		of := slices.DeleteFunc(slices.Clone(cases), func(s strangeCluster) bool { return s.lab != lab })
+		if len(of) > 0 && !t.Run(lab.String(), func(t *testing.T) { strangeClustersOf(t, lab, of) }) {
+			return
+		}
+	}
+}
+
+// strangeClustersOf upgrades the cases of one lab.
+func strangeClustersOf(t *testing.T, lab *ownLab, cases []strangeCluster) {
 	workers := 1
 	kinds := slices.ContainsFunc(cases, func(s strangeCluster) bool { return s.kind })
 	if kinds {
 		workers = 2 // one of them serves the requests from outside
 	}
-	c := newCluster(t, 1, workers)
+	c := lab.make(t, workers)
 	c.apply(t, scenario.OpenSchedule)
 	if kinds {
 		c.startClient(t)
 	}
 	patch := from
-	for _, one := range cases {
+	for _, batch := range batches(cases) {
 		before := patch
 		patch = nextPatch(t, patch)
 		c.must(t)(c.Lab.Lab(c.ctx, "publish", patch, "--programs-of", from))
-		if !t.Run(one.name, func(t *testing.T) { c.strangeCluster(t, one, before, patch) }) {
+		if !t.Run(batch[0].name, func(t *testing.T) { c.strangeCluster(t, batch, before, patch) }) {
 			return // the next one would begin with what this left
 		}
 	}
 }
 
-func (c *testCluster) strangeCluster(t *testing.T, one strangeCluster, runs, patch string) {
+// batches returns the cases that one upgrade has.
+func batches(cases []strangeCluster) (all [][]strangeCluster) {
+	for _, one := range cases {
+		i := slices.IndexFunc(all, func(batch []strangeCluster) bool { return one.with != "" && batch[0].with == one.with })
+		if i >= 0 {
+			all[i] = append(all[i], one)
+		} else {
+			all = append(all, []strangeCluster{one})
+		}
+	}
+	return all
+}
+
+// strangeCluster makes a cluster strange in the ways of a batch, and has it upgraded. What holds is mended one after the other.
+func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs, patch string) {
 	c.stopRecording()
 	c.record()
-	began := time.Now()
-	result := strangeResult{name: one.name, public: one.public}
+	began, one := time.Now(), batch[0] // what is not asked of each one is of a case alone
+	results, originals := make([]strangeResult, len(batch)), make([]string, len(batch))
+	for i := range batch {
+		results[i] = strangeResult{name: batch[i].name, public: batch[i].public}
+	}
 	defer func() {
-		if result.failed = t.Failed(); !c.isVoid(t, began) {
-			writeStrange(t, clustersPage, caseNames(), []strangeResult{result})
+		for i := range results {
+			results[i].failed = t.Failed()
+		}
+		if !c.isVoid(t, began) {
+			writeStrange(t, clustersPage, caseNames(), results)
 		}
 	}()
-	original := c.changeConfiguration(t, one.config)
-	c.onFirst(t, one.make, runs)
-	c.onNodes(t, one.everywhere, c.nodes...)
+	for i := range batch {
+		originals[i] = c.changeConfiguration(t, batch[i].config)
+		c.onFirst(t, batch[i].make, runs)
+		c.onNodes(t, batch[i].everywhere, c.nodes...)
+	}
 	var served *service
 	if one.kind {
-		served = c.watchService()
+		served = c.watchService(one.address)
 	}
-	boots := map[string]int{}
-	for _, node := range c.nodes {
-		boots[node] = c.boots(t, node)
-	}
-	manifests := c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-c", "cat /etc/kubernetes/manifests/kube-*.yaml"))
+	untouched := c.checkUntouched(t, one.middle)
 	name := "patch-" + strings.ReplaceAll(patch, ".", "-")
 	c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {version: %s, suspend: %t, strategy: {settleSeconds: 5}}\n", name, patch, one.staged != ""))
-	if one.staged != "" {
-		c.eventually(t, 5*time.Minute, "the images are there", func() error { return c.isPulled(patch) })
-		c.onFirst(t, one.staged, runs)
-		c.eachSecond(t, 20*time.Minute, one.awaited, func() error {
-			_, err := c.Exec(c.ctx, "cp1", "sh", "-ec", strings.ReplaceAll(one.awaited, "VERSION_OF_TODAY", runs))
-			return err
-		})
-		c.must(t)(c.Kube(c.ctx, "patch", "clusterupgrade", name, "--type=merge", "-p", `{"spec":{"suspend":false}}`))
-	}
-	if one.words != "" {
-		result.said = append(result.said, c.awaitSaid(t, name, one.words))
-	}
-	result.said = append(result.said, c.awaitScreens(t, one.screens)...)
-	if !one.goes {
-		if len(result.said) > 0 && strings.HasPrefix(result.said[0], string(v1alpha1.LevelWarn)) {
-			t.Errorf("it holds nothing: %s", result.said[0])
+	c.change(t, one, name, patch, runs)
+	for i, one := range batch {
+		if one.words != "" {
+			results[i].said = append(results[i].said, c.awaitSaid(t, name, one.words))
 		}
-		time.Sleep(30 * time.Second) // what does not hold would begin
-		for node, before := range boots {
-			if now := c.boots(t, node); now != before {
-				t.Errorf("%s was rebooted: %d boots, and %d before", node, now, before)
-			}
+		results[i].said = append(results[i].said, c.awaitScreens(t, one.screens)...)
+		if one.goes {
+			continue
 		}
-		if now := c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-c", "cat /etc/kubernetes/manifests/kube-*.yaml")); now != manifests && !one.middle {
-			t.Error("the static pods were changed")
+		if len(results[i].said) > 0 && strings.HasPrefix(results[i].said[0], string(v1alpha1.LevelWarn)) {
+			t.Errorf("it holds nothing: %s", results[i].said[0])
 		}
-		c.mendCluster(t, one, original, runs)
+		time.Sleep(30 * time.Second / time.Duration(len(batch))) // what does not hold would begin
+		untouched(t)
+		c.mendCluster(t, one, originals[i], runs)
 	}
 	c.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return c.upgradeSucceeded(name) })
 	if one.kind {
 		c.checkFindings(t, name, one.words)
 		c.rebootAll(t, "reboot-"+strings.ReplaceAll(patch, ".", "-"))
 		c.checkFindings(t, "reboot-"+strings.ReplaceAll(patch, ".", "-"), one.words)
-		result.said = append(result.said, served.check(t, c))
+		results[0].said = append(results[0].said, served.check(t, c))
 	}
-	c.onFirst(t, one.after, runs)
-	if one.goes {
-		c.mendCluster(t, one, original, runs)
+	for i, one := range slices.Backward(batch) {
+		c.onFirst(t, one.after, runs)
+		if one.goes {
+			c.mendCluster(t, one, originals[i], runs)
+		}
 	}
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
+}
+
+// checkUntouched returns a function that fails the test if a node was rebooted since, or, unless it is the middle of an upgrade,
+// a static pod was changed.
+func (c *testCluster) checkUntouched(t *testing.T, middle bool) func(*testing.T) {
+	t.Helper()
+	boots, read := map[string]int{}, func() string {
+		return c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-c", "cat /etc/kubernetes/manifests/kube-*.yaml"))
+	}
+	for _, node := range c.nodes {
+		boots[node] = c.boots(t, node)
+	}
+	manifests := read()
+	return func(t *testing.T) {
+		t.Helper()
+		for node, before := range boots {
+			if now := c.boots(t, node); now != before {
+				t.Errorf("%s was rebooted: %d boots, and %d before", node, now, before)
+			}
+		}
+		if !middle && read() != manifests {
+			t.Error("the static pods were changed")
+		}
+	}
+}
+
+// change does what a case does once its images are there, and then lets the upgrade go on.
+func (c *testCluster) change(t *testing.T, one strangeCluster, upgrade, patch, runs string) {
+	t.Helper()
+	if one.staged == "" {
+		return
+	}
+	c.eventually(t, 5*time.Minute, "the images are there", func() error { return c.isPulled(patch) })
+	c.onFirst(t, one.staged, runs)
+	c.eachSecond(t, 20*time.Minute, one.awaited, func() error {
+		_, err := c.Exec(c.ctx, "cp1", "sh", "-ec", strings.ReplaceAll(one.awaited, "VERSION_OF_TODAY", runs))
+		return err
+	})
+	c.must(t)(c.Kube(c.ctx, "patch", "clusterupgrade", upgrade, "--type=merge", "-p", `{"spec":{"suspend":false}}`))
 }
 
 // mendCluster does what a person would do.
@@ -228,7 +291,9 @@ func (c *testCluster) awaitSaid(t *testing.T, upgrade, words string) (said strin
 	return said
 }
 
-func allClusters() []strangeCluster { return slices.Concat(strangeClusters, kindsOfClusters) }
+func allClusters() []strangeCluster {
+	return slices.Concat(strangeClusters, kindsOfClusters, clustersOfOwnShape)
+}
 
 func caseNames() (names []string) {
 	for _, one := range allClusters() {

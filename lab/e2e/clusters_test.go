@@ -87,9 +87,10 @@ func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs,
 	for i := range batch {
 		results[i] = strangeResult{name: batch[i].name, public: batch[i].public}
 	}
+	whole := true // of the batch has failed, unless it comes to its end
 	defer func() {
 		for i := range results {
-			results[i].failed = t.Failed()
+			results[i].failed = results[i].failed || whole
 		}
 		if !c.isVoid(t, began) {
 			writeStrange(t, clustersPage, caseNames(), results)
@@ -108,20 +109,13 @@ func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs,
 	name := "patch-" + strings.ReplaceAll(patch, ".", "-")
 	c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {version: %s, suspend: %t, strategy: {settleSeconds: 5}}\n", name, patch, one.staged != ""))
 	c.change(t, one, name, patch, runs)
-	for i, one := range batch {
-		if one.words != "" {
-			results[i].said = append(results[i].said, c.awaitSaid(t, name, one.words))
+	for i := range batch {
+		results[i].failed = !t.Run("said", func(t *testing.T) {
+			c.awaitCase(t, batch[i], &results[i], name, 30*time.Second/time.Duration(len(batch)), untouched)
+		})
+		if !batch[i].goes {
+			c.mendCluster(t, batch[i], originals[i], runs)
 		}
-		results[i].said = append(results[i].said, c.awaitScreens(t, one.screens)...)
-		if one.goes {
-			continue
-		}
-		if len(results[i].said) > 0 && strings.HasPrefix(results[i].said[0], string(v1alpha1.LevelWarn)) {
-			t.Errorf("it holds nothing: %s", results[i].said[0])
-		}
-		time.Sleep(30 * time.Second / time.Duration(len(batch))) // what does not hold would begin
-		untouched(t)
-		c.mendCluster(t, one, originals[i], runs)
 	}
 	c.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return c.upgradeSucceeded(name) })
 	if one.kind {
@@ -137,6 +131,23 @@ func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs,
 		}
 	}
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
+	whole = t.Failed() && len(batch) == 1
+}
+
+// awaitCase waits until what a case is about has been said, and checks for a while that it holds the upgrade.
+func (c *testCluster) awaitCase(t *testing.T, one strangeCluster, result *strangeResult, upgrade string, hold time.Duration, untouched func(*testing.T)) {
+	if one.words != "" {
+		result.said = append(result.said, c.awaitSaid(t, upgrade, one.words))
+	}
+	result.said = append(result.said, c.awaitScreens(t, one.screens)...)
+	if one.goes {
+		return
+	}
+	if len(result.said) > 0 && strings.HasPrefix(result.said[0], string(v1alpha1.LevelWarn)) {
+		t.Errorf("it holds nothing: %s", result.said[0])
+	}
+	time.Sleep(hold) // what does not hold would begin
+	untouched(t)
 }
 
 // checkUntouched returns a function that fails the test if a node was rebooted since, or, unless it is the middle of an upgrade,

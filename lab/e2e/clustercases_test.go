@@ -8,8 +8,8 @@ type strangeCluster struct {
 	public string // the public report, or the guide that says so
 	// lab is the lab that it needs; nil: that of one control plane.
 	lab *ownLab
-	// with is the name of a batch, whose cases one upgrade has at once: all hold it, in the order in which that is said, or none
-	// does. Of those that hold it, the first one may change kubeadm's configuration. Empty: it is alone.
+	// with is the name of a batch, whose cases one upgrade has at once: those that hold it in the order in which that is said, of
+	// which the first one may change kubeadm's configuration. Empty: it is alone.
 	with string
 	// config changes kubeadm's ClusterConfiguration. A person puts back what was there.
 	config func(map[string]any)

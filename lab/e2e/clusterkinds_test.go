@@ -53,33 +53,39 @@ var kindsOfClusters = []strangeCluster{
 		screens: map[string]string{"doctor": "warn +coordinator .*8443", "status": "Problem: .*8443"},
 		undo:    "systemctl disable --now balancer; rm /etc/systemd/system/balancer.service; $kubectl -n kubectl-upgrade rollout restart deployment/coordinator; $kubectl -n kubectl-upgrade rollout status deployment/coordinator",
 	},
-	webhookAway("nodes", `"nodes"`, "UPDATE", "failed calling webhook .*away.example.com"),
-	webhookAway("evictions", `"pods/eviction"`, "CREATE", "failed calling webhook .*away.example.com"),
 	{
-		name: "webhook-on-pods", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend",
-		make: awayWebhook(`"pods"`, "", "CREATE"), undo: "$kubectl delete validatingwebhookconfiguration away",
-	}, {
-		name: "webhook-on-leases", public: "kubernetes/kubernetes#117068",
-		make: awayWebhook(`"leases"`, "coordination.k8s.io", "UPDATE"), undo: "$kubectl delete validatingwebhookconfiguration away",
+		name: "webhook-on-leases", with: "webhooks", public: "kubernetes/kubernetes#117068",
+		make: awayWebhook("leases", `"leases"`, "coordination.k8s.io", "UPDATE"), undo: deleteWebhook("leases"),
 		screens: map[string]string{"doctor": "fail +coordinator ", "status": "Problem: .*[Cc]oordinator"},
 	},
+	{
+		name: "webhook-on-pods", with: "webhooks", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*away-pods",
+		make: awayWebhook("pods", `"pods"`, "", "CREATE"), undo: deleteWebhook("pods"),
+	},
+	webhookAway("nodes", `"nodes"`, "UPDATE"),
+	webhookAway("evictions", `"pods/eviction"`, "CREATE"),
 }
 
 // webhookAway is a cluster with a webhook that is away, and refuses what a node's turn writes.
-func webhookAway(what, resource, operation, words string) strangeCluster {
+func webhookAway(what, resource, operation string) strangeCluster {
 	return strangeCluster{
-		name: "webhook-on-" + what, public: "Kubernetes' page on admission webhooks", middle: true, words: words,
-		make: awayWebhook(resource, "", operation), undo: "$kubectl delete validatingwebhookconfiguration away",
+		name: "webhook-on-" + what, with: "webhooks", public: "Kubernetes' page on admission webhooks", middle: true,
+		words: "failed calling webhook .*" + what + ".away.example.com",
+		make:  awayWebhook(what, resource, "", operation), undo: deleteWebhook(what),
 		screens: map[string]string{"doctor": "fail +admission .*failed calling webhook"},
 	}
 }
 
+func deleteWebhook(what string) string {
+	return "$kubectl delete validatingwebhookconfiguration away-" + what + "; sleep 5"
+}
+
 // awayWebhook makes a webhook that reviews a resource outside kube-system, and whose backend does not exist.
-func awayWebhook(resource, group, operation string) string {
-	return fmt.Sprintf(`printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: away}\nwebhooks: [{name: away.example.com, failurePolicy: Fail, `+
+func awayWebhook(what, resource, group, operation string) string {
+	return fmt.Sprintf(`printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: away-%s}\nwebhooks: [{name: %s.away.example.com, failurePolicy: Fail, `+
 		`sideEffects: None, timeoutSeconds: 5, admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: away}}, `+
 		`namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease]}]}, `+
-		`rules: [{apiGroups: ["%s"], apiVersions: [v1], operations: [%s], resources: [%s]}]}]\n' | $kubectl apply -f -; sleep 5`, group, operation, resource)
+		`rules: [{apiGroups: ["%s"], apiVersions: [v1], operations: [%s], resources: [%s]}]}]\n' | $kubectl apply -f -; sleep 5`, what, what, group, operation, resource)
 }
 
 // standIn plays the part of a CNI plugin that replaces kube-proxy, for the services kubernetes and kube-dns only.

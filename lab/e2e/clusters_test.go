@@ -105,7 +105,7 @@ func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs,
 	if one.kind {
 		served = c.watchService(one.address)
 	}
-	untouched := c.checkUntouched(t, one.middle)
+	untouched := c.checkUntouched(t)
 	name := "patch-" + strings.ReplaceAll(patch, ".", "-")
 	c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {version: %s, suspend: %t, strategy: {settleSeconds: 5}}\n", name, patch, one.staged != ""))
 	c.change(t, one, name, patch, runs)
@@ -135,7 +135,7 @@ func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs,
 }
 
 // awaitCase waits until what a case is about has been said, and checks for a while that it holds the upgrade.
-func (c *testCluster) awaitCase(t *testing.T, one strangeCluster, result *strangeResult, upgrade string, hold time.Duration, untouched func(*testing.T)) {
+func (c *testCluster) awaitCase(t *testing.T, one strangeCluster, result *strangeResult, upgrade string, hold time.Duration, untouched func(t *testing.T, middle bool)) {
 	if one.words != "" {
 		result.said = append(result.said, c.awaitSaid(t, upgrade, one.words))
 	}
@@ -147,12 +147,12 @@ func (c *testCluster) awaitCase(t *testing.T, one strangeCluster, result *strang
 		t.Errorf("it holds nothing: %s", result.said[0])
 	}
 	time.Sleep(hold) // what does not hold would begin
-	untouched(t)
+	untouched(t, one.middle)
 }
 
 // checkUntouched returns a function that fails the test if a node was rebooted since, or, unless it is the middle of an upgrade,
 // a static pod was changed.
-func (c *testCluster) checkUntouched(t *testing.T, middle bool) func(*testing.T) {
+func (c *testCluster) checkUntouched(t *testing.T) func(t *testing.T, middle bool) {
 	t.Helper()
 	boots, read := map[string]int{}, func() string {
 		return c.must(t)(c.Exec(c.ctx, "cp1", "sh", "-c", "cat /etc/kubernetes/manifests/kube-*.yaml"))
@@ -161,7 +161,7 @@ func (c *testCluster) checkUntouched(t *testing.T, middle bool) func(*testing.T)
 		boots[node] = c.boots(t, node)
 	}
 	manifests := read()
-	return func(t *testing.T) {
+	return func(t *testing.T, middle bool) {
 		t.Helper()
 		for node, before := range boots {
 			if now := c.boots(t, node); now != before {

@@ -46,7 +46,7 @@ var kindsOfClusters = []strangeCluster{
 		undo:    "$kubectl delete -f /root/rules.yaml",
 	},
 	{
-		name: "port-taken", public: "Flatcar's guide for high availability, HAProxy on port 8443", goes: true,
+		name: "port-taken", with: "writes", public: "Flatcar's guide for high availability, HAProxy on port 8443", goes: true,
 		make: "deployment='-n kubectl-upgrade deployment/coordinator'; $kubectl scale $deployment --replicas 0; $kubectl rollout status $deployment; sleep 5; " +
 			"printf '[Service]\\nExecStart=/usr/bin/systemd-socket-activate -l 8443 sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/balancer.service; systemctl daemon-reload; " +
 			"systemctl enable --now balancer; $kubectl scale $deployment --replicas 2; $kubectl rollout status $deployment; sleep 75", // it tells what lasts for a minute
@@ -54,12 +54,12 @@ var kindsOfClusters = []strangeCluster{
 		undo:    "systemctl disable --now balancer; rm /etc/systemd/system/balancer.service; $kubectl -n kubectl-upgrade rollout restart deployment/coordinator; $kubectl -n kubectl-upgrade rollout status deployment/coordinator",
 	},
 	{
-		name: "webhook-on-leases", with: "webhooks", public: "kubernetes/kubernetes#117068",
+		name: "webhook-on-leases", with: "writes", public: "kubernetes/kubernetes#117068",
 		make: awayWebhook("leases", `"leases"`, "coordination.k8s.io", "UPDATE"), undo: deleteWebhook("leases"),
 		screens: map[string]string{"doctor": "fail +coordinator ", "status": "Problem: .*[Cc]oordinator"},
 	},
 	{
-		name: "webhook-on-pods", with: "webhooks", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*away-pods",
+		name: "webhook-on-pods", with: "writes", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*away-pods",
 		make: awayWebhook("pods", `"pods"`, "", "CREATE"), undo: deleteWebhook("pods"),
 	},
 	webhookAway("nodes", `"nodes"`, "UPDATE"),
@@ -69,7 +69,7 @@ var kindsOfClusters = []strangeCluster{
 // webhookAway is a cluster with a webhook that is away, and refuses what a node's turn writes.
 func webhookAway(what, resource, operation string) strangeCluster {
 	return strangeCluster{
-		name: "webhook-on-" + what, with: "webhooks", public: "Kubernetes' page on admission webhooks", middle: true,
+		name: "webhook-on-" + what, with: "writes", public: "Kubernetes' page on admission webhooks", middle: true,
 		words: "failed calling webhook .*" + what + ".away.example.com",
 		make:  awayWebhook(what, resource, "", operation), undo: deleteWebhook(what),
 		screens: map[string]string{"doctor": "fail +admission .*failed calling webhook"},

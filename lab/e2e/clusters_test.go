@@ -110,7 +110,7 @@ func (c *testCluster) strangeCluster(t *testing.T, batch []strangeCluster, runs,
 	c.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {version: %s, suspend: %t, strategy: {settleSeconds: 5}}\n", name, patch, one.staged != ""))
 	c.change(t, one, name, patch, runs)
 	for i := range batch {
-		results[i].failed = !t.Run("said", func(t *testing.T) {
+		results[i].failed = !t.Run(batch[i].name, func(t *testing.T) {
 			c.awaitCase(t, batch[i], &results[i], name, 30*time.Second/time.Duration(len(batch)), untouched)
 		})
 		if !batch[i].goes {

@@ -23,22 +23,6 @@ import (
 // kindsOfClusters are whole kinds of clusters, and clusters whose admission refuses something.
 var kindsOfClusters = []strangeCluster{
 	{
-		name: "no-kube-proxy", public: "Flatcar's guide for high availability", kind: true, goes: true,
-		config:     func(c map[string]any) { within(c, "proxy")["disabled"] = true },
-		make:       "$kubectl -n kube-system get daemonset kube-proxy -o yaml >/root/kube-proxy.yaml; $kubectl -n kube-system delete daemonset kube-proxy --cascade=foreground",
-		everywhere: standIn, undoEverywhere: "systemctl disable --now stand-in; rm /etc/systemd/system/stand-in.service /root/stand-in.*; nft delete table ip standin",
-		after: "! $kubectl -n kube-system get daemonset kube-proxy", undo: "$kubectl apply -f /root/kube-proxy.yaml",
-	}, {
-		name: "serving-certificates", public: "Kubernetes' pages on serverTLSBootstrap, drop-ins, graceful node shutdown and kubeadm's patches", kind: true, goes: true,
-		make: "mkdir -p /etc/kubernetes/patches; printf 'metadata:\\n  annotations: {team: a}\\n' >/etc/kubernetes/patches/kube-apiserver0+merge.yaml; " +
-			"cp /etc/kubernetes/kubeadm-upgrade.yaml /root/kubeadm-upgrade.yaml; sed -i 's,^apply:,&\\n  patches: {directory: /etc/kubernetes/patches},' /etc/kubernetes/kubeadm-upgrade.yaml; " +
-			"systemd-run --unit approver sh -c 'while sleep 2; do kubectl --kubeconfig /etc/kubernetes/admin.conf get csr -o name | xargs -r kubectl --kubeconfig /etc/kubernetes/admin.conf certificate approve; done'",
-		everywhere: dropIn("serving.conf", "serverTLSBootstrap: true\\nshutdownGracePeriod: 20s\\nshutdownGracePeriodCriticalPods: 5s") +
-			"; systemctl restart kubelet; for i in $(seq 60); do [ -e /var/lib/kubelet/pki/kubelet-server-current.pem ] && break; sleep 1; done; ls /var/lib/kubelet/pki/kubelet-server-current.pem",
-		undoEverywhere: undoDropIn("serving.conf") + "; systemctl restart kubelet",
-		after:          "grep -q 'team: a' /etc/kubernetes/manifests/kube-apiserver.yaml",
-		undo:           "cp /root/kubeadm-upgrade.yaml /etc/kubernetes/kubeadm-upgrade.yaml; rm -r /etc/kubernetes/patches",
-	}, {
 		name: "admission-rules", public: "Kubernetes' page on pod security, and the policy libraries of Kyverno and Gatekeeper", middle: true,
 		make: "cat >/root/rules.yaml <<'EOF'" + admissionRules + "EOF\n$kubectl apply -f /root/rules.yaml; sleep 5; " +
 			"$kubectl -n kubectl-upgrade delete pod -l app.kubernetes.io/component=node-agent --field-selector spec.nodeName=w1",
@@ -58,20 +42,39 @@ var kindsOfClusters = []strangeCluster{
 		make: awayWebhook("leases", `"leases"`, "coordination.k8s.io", "UPDATE"), undo: deleteWebhook("leases"),
 		screens: map[string]string{"doctor": "fail +coordinator ", "status": "Problem: .*[Cc]oordinator"},
 	},
+	webhookAway("nodes", `"nodes"`, "UPDATE"),
+	webhookAway("evictions", `"pods/eviction"`, "CREATE"),
 	{
 		name: "webhook-on-pods", with: "writes", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*away-pods",
 		make: awayWebhook("pods", `"pods"`, "", "CREATE"), undo: deleteWebhook("pods"),
 	},
-	webhookAway("nodes", `"nodes"`, "UPDATE"),
-	webhookAway("evictions", `"pods/eviction"`, "CREATE"),
+	{
+		name: "no-kube-proxy", public: "Flatcar's guide for high availability", kind: true, goes: true,
+		config:     func(c map[string]any) { within(c, "proxy")["disabled"] = true },
+		make:       "$kubectl -n kube-system get daemonset kube-proxy -o yaml >/root/kube-proxy.yaml; $kubectl -n kube-system delete daemonset kube-proxy --cascade=foreground",
+		everywhere: standIn, undoEverywhere: "systemctl disable --now stand-in; rm /etc/systemd/system/stand-in.service /root/stand-in.*; nft delete table ip standin",
+		after: "! $kubectl -n kube-system get daemonset kube-proxy", undo: "$kubectl apply -f /root/kube-proxy.yaml",
+	}, {
+		name: "serving-certificates", public: "Kubernetes' pages on serverTLSBootstrap, drop-ins, graceful node shutdown and kubeadm's patches", kind: true, goes: true,
+		make: "mkdir -p /etc/kubernetes/patches; printf 'metadata:\\n  annotations: {team: a}\\n' >/etc/kubernetes/patches/kube-apiserver0+merge.yaml; " +
+			"cp /etc/kubernetes/kubeadm-upgrade.yaml /root/kubeadm-upgrade.yaml; sed -i 's,^apply:,&\\n  patches: {directory: /etc/kubernetes/patches},' /etc/kubernetes/kubeadm-upgrade.yaml; " +
+			"systemd-run --unit approver sh -c 'while sleep 2; do kubectl --kubeconfig /etc/kubernetes/admin.conf get csr -o name | xargs -r kubectl --kubeconfig /etc/kubernetes/admin.conf certificate approve; done'",
+		everywhere: dropIn("serving.conf", "serverTLSBootstrap: true\\nshutdownGracePeriod: 20s\\nshutdownGracePeriodCriticalPods: 5s") +
+			"; systemctl restart kubelet; for i in $(seq 60); do [ -e /var/lib/kubelet/pki/kubelet-server-current.pem ] && break; sleep 1; done; ls /var/lib/kubelet/pki/kubelet-server-current.pem",
+		undoEverywhere: undoDropIn("serving.conf") + "; systemctl restart kubelet",
+		after:          "grep -q 'team: a' /etc/kubernetes/manifests/kube-apiserver.yaml",
+		undo:           "cp /root/kubeadm-upgrade.yaml /etc/kubernetes/kubeadm-upgrade.yaml; rm -r /etc/kubernetes/patches",
+	},
 }
 
 // webhookAway is a cluster with a webhook that is away, and refuses what a node's turn writes.
 func webhookAway(what, resource, operation string) strangeCluster {
+	const pod = "$kubectl -n default %s deployment evicted%s; "
 	return strangeCluster{
 		name: "webhook-on-" + what, with: "writes", public: "Kubernetes' page on admission webhooks", middle: true,
-		words: "failed calling webhook .*" + what + ".away.example.com",
-		make:  awayWebhook(what, resource, "", operation), undo: deleteWebhook(what),
+		words:   "failed calling webhook .*" + what + ".away.example.com",
+		make:    fmt.Sprintf(pod, "create", "-from-"+what+" --image=registry.k8s.io/pause:3.10.1") + awayWebhook(what, resource, "", operation),
+		undo:    fmt.Sprintf(pod, "delete", "-from-"+what) + deleteWebhook(what),
 		screens: map[string]string{"doctor": "fail +admission .*failed calling webhook"},
 	}
 }

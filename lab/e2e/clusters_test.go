@@ -317,7 +317,7 @@ const clustersPage = `# Clusters as people have them
 
 <!-- Written by the end-to-end tests: make e2e-clusters. -->
 
-Each row is a case of ` + "`make e2e-clusters`" + `: a cluster of one control plane and one or two workers of the [lab](../README.md) is made as the public report or guide describes it, and is to be patched. What is wrong has to be said before a node is touched, and once a person has mended it the patch has to go on. A whole kind of clusters is also rebooted, while a client outside asks a web service. To repeat one case: ` + "`make e2e-clusters CASE=removed-flag`" + `.
+Each row is a case of ` + "`make e2e-clusters`" + `: a cluster of one control plane and one or two workers of the [lab](../README.md), or one of another shape where the case says so, is made as the public report or guide describes it, and is to be patched. Cases that leave each other alone have one patch together. What is wrong has to be said before a node is touched, and once a person has mended it the patch has to go on. A whole kind of clusters is also rebooted, while a client outside asks a web service. To repeat one case: ` + "`make e2e-clusters CASE=removed-flag`" + `.
 
 | case | public report | what was said | date |
 | --- | --- | --- | --- |

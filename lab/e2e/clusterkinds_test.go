@@ -34,7 +34,7 @@ var kindsOfClusters = []strangeCluster{
 		make: "deployment='-n kubectl-upgrade deployment/coordinator'; $kubectl scale $deployment --replicas 0; $kubectl rollout status $deployment; sleep 5; " +
 			"printf '[Service]\\nExecStart=/usr/bin/systemd-socket-activate -l 8443 sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/balancer.service; systemctl daemon-reload; " +
 			"systemctl enable --now balancer; $kubectl scale $deployment --replicas 2; $kubectl rollout status $deployment; sleep 75", // it tells what lasts for a minute
-		screens: map[string]string{"doctor": "warn +coordinator .*8443", "status": "Problem: .*8443"},
+		screens: map[string]string{"doctor": "warn +coordinator .*8443", "status": "NotServed: .*8443"},
 		undo:    "systemctl disable --now balancer; rm /etc/systemd/system/balancer.service; $kubectl -n kubectl-upgrade rollout restart deployment/coordinator; $kubectl -n kubectl-upgrade rollout status deployment/coordinator",
 	},
 	{
@@ -45,7 +45,7 @@ var kindsOfClusters = []strangeCluster{
 	webhookAway("nodes", `"nodes"`, "UPDATE"),
 	webhookAway("evictions", `"pods/eviction"`, "CREATE"),
 	{
-		name: "webhook-on-pods", with: "writes", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*away-pods",
+		name: "webhook-on-pods", with: "writes", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*pods.away",
 		make: awayWebhook("pods", `"pods"`, "", "CREATE"), undo: deleteWebhook("pods"),
 	},
 	{
@@ -86,9 +86,9 @@ func deleteWebhook(what string) string {
 // awayWebhook makes a webhook that reviews a resource outside kube-system, and whose backend does not exist.
 func awayWebhook(what, resource, group, operation string) string {
 	return fmt.Sprintf(`printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: away-%s}\nwebhooks: [{name: %s.away.example.com, failurePolicy: Fail, `+
-		`sideEffects: None, timeoutSeconds: 5, admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: away}}, `+
+		`sideEffects: None, timeoutSeconds: 5, admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: away-%s}}, `+
 		`namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease]}]}, `+
-		`rules: [{apiGroups: ["%s"], apiVersions: [v1], operations: [%s], resources: [%s]}]}]\n' | $kubectl apply -f -; sleep 5`, what, what, group, operation, resource)
+		`rules: [{apiGroups: ["%s"], apiVersions: [v1], operations: [%s], resources: [%s]}]}]\n' | $kubectl apply -f -; sleep 5`, what, what, what, group, operation, resource)
 }
 
 // standIn plays the part of a CNI plugin that replaces kube-proxy, for the services kubernetes and kube-dns only.

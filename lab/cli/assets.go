@@ -73,6 +73,27 @@ func rootfsCommand(where *folders) *cobra.Command {
 	}
 }
 
+func packagesCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:     "packages PACKAGE...",
+		Short:   "Unpack Debian packages for nodes, and print their folder",
+		Long:    "Unpack packages of the nodes' Debian with all that they need, and print their folder. Needs no lab.",
+		Example: "  lab packages haproxy keepalived",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cache, err := artifacts.Open(where.cache, progress(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			folder, err := cache.Packages(cmd.Context(), artifacts.DefaultBase, args...)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), folder)
+			}
+			return err
+		},
+	}
+}
+
 func etcdCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:     "etcd VERSION",

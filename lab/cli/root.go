@@ -62,7 +62,7 @@ sysext image, and reboots through its own logind. Needs root.`,
 		updateEngineCommand(where), containerdCommand(where),
 		execCommand(where), logsCommand(where),
 		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where), stopManagementCommand(where),
-		buildImageCommand(), assetsCommand(where), rootfsCommand(where), etcdCommand(where), demoCommand(where),
+		buildImageCommand(), assetsCommand(where), rootfsCommand(where), packagesCommand(where), etcdCommand(where), demoCommand(where),
 		serveCommand(where), manageCommand(where), superviseCommand(where),
 	)
 	for _, cmd := range root.Commands() {

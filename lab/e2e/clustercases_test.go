@@ -6,6 +6,11 @@ package e2e
 type strangeCluster struct {
 	name   string
 	public string // the public report, or the guide that says so
+	// lab is the lab that it needs; nil: that of one control plane.
+	lab *ownLab
+	// with is the name of a batch, whose cases one upgrade has at once: those that hold it in the order in which that is said, of
+	// which the first one may change kubeadm's configuration. Empty: it is alone.
+	with string
 	// config changes kubeadm's ClusterConfiguration. A person puts back what was there.
 	config func(map[string]any)
 	// make and undo are shell scripts on cp1, whose kubectl is the administrator's.
@@ -23,6 +28,8 @@ type strangeCluster struct {
 	middle bool
 	// kind reports whether it is a whole kind of clusters: every node is rebooted, too, and requests from outside are counted.
 	kind bool
+	// address is that of the API for clients outside, such as https://10.88.0.5:8443. Empty: that of the lab's load balancer.
+	address string
 	// after is a script on cp1 that succeeds after the upgrade.
 	after string
 	// goes reports whether the upgrade goes through although that is said.
@@ -54,24 +61,24 @@ var strangeClusters = []strangeCluster{
 			within(c, "apiServer")["extraVolumes"] = []any{map[string]any{"name": "audit", "hostPath": "/etc/kubernetes/audit.yaml", "mountPath": "/etc/kubernetes/audit.yaml", "readOnly": true, "pathType": "File"}}
 		}, words: "--audit-policy-file=/etc/kubernetes/audit.yaml, and /etc/kubernetes/audit.yaml is not on the node",
 	}, {
-		name: "no-volume", public: "kubeadm's page on customizing components",
+		name: "no-volume", with: "held", public: "kubeadm's page on customizing components",
 		config: extraArg("apiServer", "authentication-config", "/etc/authentication.yaml"), words: "/etc/authentication.yaml, which no volume of the pod brings",
 	}, {
-		name: "edited-pod", public: "kubeadm#1318",
+		name: "edited-pod", with: "warned", public: "kubeadm#1318",
 		make: "sed -i 's,    - --tls-cert-file=,    - --profiling=false\\n&,' /etc/kubernetes/manifests/kube-apiserver.yaml; " + awaitAPIServer,
 		undo: "true", words: "kube-apiserver: --profiling=false is removed", goes: true,
 	}, {
-		name: "old-upgrade-configuration", public: "kubeadm's migration guide to v1beta4",
-		make: "cp /etc/kubernetes/kubeadm-upgrade.yaml /etc/kubernetes/kept.yaml 2>/dev/null || true; printf 'apiVersion: kubeadm.k8s.io/v1beta3\\nkind: UpgradeConfiguration\\n' >/etc/kubernetes/kubeadm-upgrade.yaml",
-		undo: "rm /etc/kubernetes/kubeadm-upgrade.yaml; mv /etc/kubernetes/kept.yaml /etc/kubernetes/kubeadm-upgrade.yaml 2>/dev/null || true", words: "refuses /etc/kubernetes/kubeadm-upgrade.yaml",
-	}, {
-		name: "unknown-gate-of-kubeadm", public: "kubeadm#2835", goes: true, // kubeadm upgrade passes over it
+		name: "unknown-gate-of-kubeadm", with: "silent", public: "kubeadm#2835", goes: true, // kubeadm upgrade passes over it
 		config: func(c map[string]any) { within(c, "featureGates")["IPv6DualStack"] = true },
 	}, {
-		name: "proxy-configuration", public: "kubeadm#2699",
+		name: "proxy-configuration", with: "held", public: "kubeadm#2699",
 		make:  "$kubectl -n kube-system get configmap kube-proxy -o yaml >/root/proxy.yaml; sed 's,^    mode: .*,    mode: userspace,' /root/proxy.yaml | $kubectl apply -f -",
 		undo:  "sed '/resourceVersion/d' /root/proxy.yaml | $kubectl replace -f -",
 		words: "kube-proxy of .*must be iptables",
+	}, {
+		name: "old-upgrade-configuration", with: "held", public: "kubeadm's migration guide to v1beta4",
+		make: "cp /etc/kubernetes/kubeadm-upgrade.yaml /etc/kubernetes/kept.yaml 2>/dev/null || true; printf 'apiVersion: kubeadm.k8s.io/v1beta3\\nkind: UpgradeConfiguration\\n' >/etc/kubernetes/kubeadm-upgrade.yaml",
+		undo: "rm /etc/kubernetes/kubeadm-upgrade.yaml; mv /etc/kubernetes/kept.yaml /etc/kubernetes/kubeadm-upgrade.yaml 2>/dev/null || true", words: "refuses /etc/kubernetes/kubeadm-upgrade.yaml",
 	}, {
 		name: "images-collected", public: "kubernetes/kubernetes#120031",
 		staged:  "systemctl stop kubelet; ctr -n k8s.io images ls -q | grep kube-apiserver | grep -v VERSION_OF_TODAY | xargs ctr -n k8s.io images rm --sync; systemctl start kubelet",
@@ -85,29 +92,29 @@ var strangeClusters = []strangeCluster{
 		make: "$kubectl -n kube-system get configmap kubelet-config -o yaml >/root/kubelet-config.yaml; $kubectl -n kube-system delete configmap kubelet-config",
 		undo: "$kubectl apply -f /root/kubelet-config.yaml", words: "configmap-missing.*kubelet-config",
 	}, {
-		name: "backup-of-manifest", public: "kubeadm#2823", make: "cp /etc/kubernetes/manifests/kube-scheduler.yaml /etc/kubernetes/manifests/kube-scheduler.backup.yaml",
+		name: "backup-of-manifest", with: "warned", public: "kubeadm#2823", make: "cp /etc/kubernetes/manifests/kube-scheduler.yaml /etc/kubernetes/manifests/kube-scheduler.backup.yaml",
 		undo: "rm /etc/kubernetes/manifests/kube-scheduler.backup.yaml", words: "both declare the pod kube-scheduler", goes: true,
 	}, {
-		name: "coredns-of-their-own", public: "kubeadm#2346",
+		name: "coredns-of-their-own", with: "held", public: "kubeadm#2346",
 		make: "$kubectl -n kube-system get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image}' >/root/coredns; " +
 			"$kubectl -n kube-system set image deployment/coredns coredns=$(cat /root/coredns)-own",
 		undo: "$kubectl -n kube-system set image deployment/coredns coredns=$(cat /root/coredns)", words: "Block corefile: .*-own",
 	}, {
-		name: "taints-everywhere", public: "kubeadm#2035",
+		name: "taints-everywhere", with: "held", public: "kubeadm#2035",
 		make: "$kubectl taint nodes --all team=a:NoSchedule", undo: "$kubectl taint nodes --all team-", words: "Block health-job: .*no node takes its pod",
 	}, {
-		name: "aggregated-api-away", public: "kubernetes/kubernetes#105246", goes: true,
+		name: "aggregated-api-away", with: "silent", public: "kubernetes/kubernetes#105246", goes: true,
 		make: "printf 'apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.away.example.com}\nspec: {group: away.example.com, version: v1, groupPriorityMinimum: 100, " +
 			"versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: away, port: 443}}\n' | $kubectl apply -f -",
 		undo: "$kubectl delete apiservice v1.away.example.com",
 	}, {
-		name: "static-pod-with-admin-conf", public: "kube-vip's guide for static pods", goes: true,
+		name: "static-pod-with-admin-conf", with: "silent", public: "kube-vip's guide for static pods", goes: true,
 		make: "image=$(ctr -n k8s.io images ls -q | grep pause | grep -v sha256 | head -n 1); printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-vip, namespace: kube-system}\nspec:\n  hostNetwork: true\n" +
 			"  containers: [{name: kube-vip, image: \"%s\", imagePullPolicy: IfNotPresent, volumeMounts: [{name: config, mountPath: /etc/kubernetes/admin.conf}]}]\n" +
 			"  volumes: [{name: config, hostPath: {path: /etc/kubernetes/admin.conf}}]\n' \"$image\" >/etc/kubernetes/manifests/kube-vip.yaml",
 		undo: "rm /etc/kubernetes/manifests/kube-vip.yaml",
 	}, {
-		name: "files-of-the-api-server", public: "Kubernetes' pages on encryption at rest, auditing and admission", goes: true,
+		name: "files-of-the-api-server", with: "silent", public: "Kubernetes' pages on encryption at rest, auditing and admission", goes: true,
 		make: "printf 'apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{identity: {}}, {secretbox: {keys: [{name: a, secret: MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=}]}}]}]\n' >/etc/kubernetes/encryption.yaml; " +
 			"printf 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n' >/etc/kubernetes/audit.yaml; " +
 			"printf 'apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: []\n' >/etc/kubernetes/admission.yaml",

@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,32 @@ import (
 
 // kindsOfClusters are whole kinds of clusters, and clusters whose admission refuses something.
 var kindsOfClusters = []strangeCluster{
+	{
+		name: "admission-rules", public: "Kubernetes' page on pod security, and the policy libraries of Kyverno and Gatekeeper", middle: true,
+		make: "cat >/root/rules.yaml <<'EOF'" + admissionRules + "EOF\n$kubectl apply -f /root/rules.yaml; sleep 5; " +
+			"$kubectl -n kubectl-upgrade delete pod -l app.kubernetes.io/component=node-agent --field-selector spec.nodeName=w1",
+		screens: map[string]string{"doctor": "fail +admission .*refuse the agents. pods: .*hostPath", "status": "w1 .*no pod: .*hostPath"},
+		undo:    "$kubectl delete -f /root/rules.yaml",
+	},
+	{
+		name: "port-taken", with: "writes", public: "Flatcar's guide for high availability, HAProxy on port 8443", goes: true,
+		make: "deployment='-n kubectl-upgrade deployment/coordinator'; $kubectl scale $deployment --replicas 0; $kubectl rollout status $deployment; sleep 5; " +
+			"printf '[Service]\\nExecStart=/usr/bin/systemd-socket-activate -l 8443 sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/balancer.service; systemctl daemon-reload; " +
+			"systemctl enable --now balancer; $kubectl scale $deployment --replicas 2; $kubectl rollout status $deployment; sleep 75", // it tells what lasts for a minute
+		screens: map[string]string{"doctor": "warn +coordinator .*8443", "status": "NotServed: .*8443"},
+		undo:    "systemctl disable --now balancer; rm /etc/systemd/system/balancer.service; $kubectl -n kubectl-upgrade rollout restart deployment/coordinator; $kubectl -n kubectl-upgrade rollout status deployment/coordinator",
+	},
+	{
+		name: "webhook-on-leases", with: "writes", public: "kubernetes/kubernetes#117068",
+		make: awayWebhook("leases", `"leases"`, "coordination.k8s.io", "UPDATE"), undo: deleteWebhook("leases"),
+		screens: map[string]string{"doctor": "fail +coordinator ", "status": "Problem: .*[Cc]oordinator"},
+	},
+	webhookAway("nodes", `"nodes"`, "UPDATE"),
+	webhookAway("evictions", `"pods/eviction"`, "CREATE"),
+	{
+		name: "webhook-on-pods", with: "writes", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend.*pods.away",
+		make: awayWebhook("pods", `"pods"`, "", "CREATE"), undo: deleteWebhook("pods"),
+	},
 	{
 		name: "no-kube-proxy", public: "Flatcar's guide for high availability", kind: true, goes: true,
 		config:     func(c map[string]any) { within(c, "proxy")["disabled"] = true },
@@ -36,47 +64,31 @@ var kindsOfClusters = []strangeCluster{
 		undoEverywhere: undoDropIn("serving.conf") + "; systemctl restart kubelet",
 		after:          "grep -q 'team: a' /etc/kubernetes/manifests/kube-apiserver.yaml",
 		undo:           "cp /root/kubeadm-upgrade.yaml /etc/kubernetes/kubeadm-upgrade.yaml; rm -r /etc/kubernetes/patches",
-	}, {
-		name: "admission-rules", public: "Kubernetes' page on pod security, and the policy libraries of Kyverno and Gatekeeper", middle: true,
-		make: "cat >/root/rules.yaml <<'EOF'" + admissionRules + "EOF\n$kubectl apply -f /root/rules.yaml; sleep 5; " +
-			"$kubectl -n kubectl-upgrade delete pod -l app.kubernetes.io/component=node-agent --field-selector spec.nodeName=w1",
-		screens: map[string]string{"doctor": "fail +admission .*refuse the agents. pods: .*hostPath", "status": "w1 .*no pod: .*hostPath"},
-		undo:    "$kubectl delete -f /root/rules.yaml",
-	},
-	{
-		name: "port-taken", public: "Flatcar's guide for high availability, HAProxy on port 8443", goes: true,
-		make: "deployment='-n kubectl-upgrade deployment/coordinator'; $kubectl scale $deployment --replicas 0; $kubectl rollout status $deployment; sleep 5; " +
-			"systemd-run --unit balancer systemd-socket-activate -l 8443 sleep infinity; $kubectl scale $deployment --replicas 2; $kubectl rollout status $deployment",
-		screens: map[string]string{"doctor": "warn +coordinator .*8443", "status": "Problem: .*8443"},
-		undo:    "systemctl stop balancer; $kubectl -n kubectl-upgrade rollout restart deployment/coordinator; $kubectl -n kubectl-upgrade rollout status deployment/coordinator",
-	},
-	webhookAway("nodes", `"nodes"`, "UPDATE", "failed calling webhook .*away.example.com"),
-	webhookAway("evictions", `"pods/eviction"`, "CREATE", "failed calling webhook .*away.example.com"),
-	{
-		name: "webhook-on-pods", public: "gatekeeper#2107", goes: true, words: "webhook-no-backend",
-		make: awayWebhook(`"pods"`, "", "CREATE"), undo: "$kubectl delete validatingwebhookconfiguration away",
-	}, {
-		name: "webhook-on-leases", public: "kubernetes/kubernetes#117068",
-		make: awayWebhook(`"leases"`, "coordination.k8s.io", "UPDATE"), undo: "$kubectl delete validatingwebhookconfiguration away",
-		screens: map[string]string{"doctor": "fail +coordinator ", "status": "Problem: .*[Cc]oordinator"},
 	},
 }
 
 // webhookAway is a cluster with a webhook that is away, and refuses what a node's turn writes.
-func webhookAway(what, resource, operation, words string) strangeCluster {
+func webhookAway(what, resource, operation string) strangeCluster {
+	const pod = "$kubectl -n default %s deployment evicted%s; "
 	return strangeCluster{
-		name: "webhook-on-" + what, public: "Kubernetes' page on admission webhooks", middle: true, words: words,
-		make: awayWebhook(resource, "", operation), undo: "$kubectl delete validatingwebhookconfiguration away",
+		name: "webhook-on-" + what, with: "writes", public: "Kubernetes' page on admission webhooks", middle: true,
+		words:   "failed calling webhook .*" + what + ".away.example.com",
+		make:    fmt.Sprintf(pod, "create", "-from-"+what+" --image=registry.k8s.io/pause:3.10.1") + awayWebhook(what, resource, "", operation),
+		undo:    fmt.Sprintf(pod, "delete", "-from-"+what) + deleteWebhook(what),
 		screens: map[string]string{"doctor": "fail +admission .*failed calling webhook"},
 	}
 }
 
+func deleteWebhook(what string) string {
+	return "$kubectl delete validatingwebhookconfiguration away-" + what + "; sleep 5"
+}
+
 // awayWebhook makes a webhook that reviews a resource outside kube-system, and whose backend does not exist.
-func awayWebhook(resource, group, operation string) string {
-	return fmt.Sprintf(`printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: away}\nwebhooks: [{name: away.example.com, failurePolicy: Fail, `+
-		`sideEffects: None, timeoutSeconds: 5, admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: away}}, `+
+func awayWebhook(what, resource, group, operation string) string {
+	return fmt.Sprintf(`printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: away-%s}\nwebhooks: [{name: %s.away.example.com, failurePolicy: Fail, `+
+		`sideEffects: None, timeoutSeconds: 5, admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: away-%s}}, `+
 		`namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease]}]}, `+
-		`rules: [{apiGroups: ["%s"], apiVersions: [v1], operations: [%s], resources: [%s]}]}]\n' | $kubectl apply -f -; sleep 5`, group, operation, resource)
+		`rules: [{apiGroups: ["%s"], apiVersions: [v1], operations: [%s], resources: [%s]}]}]\n' | $kubectl apply -f -; sleep 5`, what, what, what, group, operation, resource)
 }
 
 // standIn plays the part of a CNI plugin that replaces kube-proxy, for the services kubernetes and kube-dns only.
@@ -138,11 +150,11 @@ type service struct {
 	stop  context.CancelFunc
 }
 
-// watchService begins to watch. The web service has been asked since startClient.
-func (c *testCluster) watchService() *service {
+// watchService begins to watch, the API at an address or that of the lab. The web service has been asked since startClient.
+func (c *testCluster) watchService(address string) *service {
 	ctx, stop := context.WithCancel(c.ctx)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // it asks for /livez only
-	s := &service{time.Now(), probe.New("API", c.config.Host+"/livez", transport, timelimit.Scale(200*time.Millisecond)), stop}
+	s := &service{time.Now(), probe.New("API", cmp.Or(address, c.config.Host)+"/livez", transport, timelimit.Scale(200*time.Millisecond)), stop}
 	go s.api.Run(ctx)
 	return s
 }
@@ -176,7 +188,11 @@ func (c *testCluster) rebootAll(t *testing.T, name string) {
 	c.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return c.upgradeSucceeded(name) })
 }
 
-// checkFindings fails the test if an upgrade has a finding other than words.
+// findingsOfTheLab are the ids of findings that every cluster of the lab has: the web service has no liveness probe, a reboot
+// of one of its two nodes brings both replicas to the other one, and nodes have a drop-in of systemd-sysupdate's units.
+var findingsOfTheLab = []string{"no-liveness-probe", "one-node", "sysupdate-timer"}
+
+// checkFindings fails the test if an upgrade has a finding other than words, and those of the lab.
 func (c *testCluster) checkFindings(t *testing.T, upgrade, words string) {
 	t.Helper()
 	u, err := c.ours.ClusterUpgrades.Get(c.ctx, upgrade, metav1.GetOptions{})
@@ -184,6 +200,9 @@ func (c *testCluster) checkFindings(t *testing.T, upgrade, words string) {
 		t.Fatal(err)
 	}
 	for _, f := range u.Status.Findings {
+		if slices.Contains(findingsOfTheLab, f.ID) {
+			continue
+		}
 		if said := fmt.Sprintf("%s %s: %s", f.Level, f.ID, f.Message); words == "" || !regexp.MustCompile(words).MatchString(said) {
 			t.Errorf("%s has the finding %s", upgrade, said)
 		}

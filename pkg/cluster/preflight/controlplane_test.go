@@ -122,6 +122,15 @@ func external(f *preflight.Facts) {
 	}
 }
 
+// ofHosts has etcd's members as units of the control planes' hosts, of which their agents know.
+func ofHosts(then func(*preflight.Facts)) func(*preflight.Facts) {
+	return func(f *preflight.Facts) {
+		f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Labels["component"] == "etcd" })
+		f.KubeadmConfig.ClusterConfiguration.Etcd.External = &struct{}{}
+		then(f)
+	}
+}
+
 // unsupportedScenes are of a control-plane node whose Kubernetes is part of its
 // operating system.
 func unsupportedScenes() []scene {
@@ -274,6 +283,11 @@ func etcdScenes() []scene {
 		{check: "etcd-no-snapshot", name: "1.36 with 3.6.5", alter: skip(to("v1.35.4", "v1.36.3", at("3.6.5")))},
 		{check: "etcd-no-snapshot", name: "1.33 with 3.5.16", alter: skip(to("v1.32.9", "v1.33.9", at("3.5.16")))},
 		{check: "etcd-no-snapshot", name: "a version that is not known", alter: skip(to("v1.36.3", "v1.37.2", at("")))},
+		{check: "etcd-version", name: "an etcd of the hosts, which kubeadm does not upgrade", alter: ofHosts(to("v1.35.4", "v1.36.3", at("3.5.26")))},
+		{check: "etcd-no-snapshot", name: "an etcd of the hosts", alter: ofHosts(skip(to("v1.36.3", "v1.37.2", at("3.6.8"))))},
+		{check: "etcd-quorum", name: "a member of the hosts' is away", alter: ofHosts(func(f *preflight.Facts) { etcd(f, "cp-2", sick) }),
+			want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-quorum"}},
+		{check: "etcd-external", name: "each host has a member", alter: ofHosts(func(*preflight.Facts) {})},
 		{check: "etcd-no-snapshot", name: "only workers are left", alter: func(f *preflight.Facts) {
 			skip(to("v1.36.3", "v1.37.2", at("3.6.8")))(f)
 			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {

@@ -78,7 +78,7 @@ func (c *checker) checkEtcd() {
 
 // checkSnapshotSkipped finds an upgrade that brings another minor of etcd, and takes no snapshot before.
 func (c *checker) checkSnapshotSkipped(members map[string]v1alpha1.EtcdMember) {
-	if c.strategy.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotSkip || !slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm) {
+	if c.strategy.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotSkip || c.etcdIsExternal() || !slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm) {
 		return
 	}
 	brings := broughtEtcd(c.to)
@@ -105,6 +105,12 @@ func (c *checker) checkExternal() {
 	if waits && !skip && !stacked && !local && c.Upgrade.Status.EtcdSnapshot == nil {
 		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd does not run on the control-plane nodes: no snapshot of it can be taken there, and strategy.etcdSnapshotPolicy requires one before kubeadm runs."})
 	}
+}
+
+// etcdIsExternal reports whether etcd is another one than kubeadm's, which kubeadm does not upgrade. It may have its members on
+// the control-plane nodes all the same.
+func (c *checker) etcdIsExternal() bool {
+	return c.KubeadmConfig != nil && c.KubeadmConfig.ClusterConfiguration.Etcd.External != nil
 }
 
 func (c *checker) onMember(name, id, message, advice string) {
@@ -212,7 +218,7 @@ func broughtEtcd(to version.Version) version.Version {
 
 func (c *checker) checkEtcdVersion(member, runs string) {
 	v, err := etcdVersion(runs)
-	if !c.kubeadm || err != nil {
+	if !c.kubeadm || c.etcdIsExternal() || err != nil {
 		return
 	}
 	switch {

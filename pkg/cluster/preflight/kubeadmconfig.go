@@ -27,6 +27,13 @@ type ClusterConfiguration struct {
 	ImageRepository string `json:"imageRepository"`
 	Proxy           Addon  `json:"proxy"`
 	DNS             Addon  `json:"dns"`
+	Etcd            Etcd   `json:"etcd"`
+}
+
+// Etcd is what a ClusterConfiguration says about etcd.
+type Etcd struct {
+	// External is how an etcd is reached that kubeadm neither runs nor upgrades. Nil: kubeadm does.
+	External *struct{} `json:"external"`
 }
 
 // Addon is what a ClusterConfiguration says about an addon.

@@ -32,7 +32,7 @@ func TestRefusedPods(t *testing.T) {
 	if err != nil || p.AgentRefused != "" || p.CoordinatorWaits != "" {
 		t.Errorf("got %q and %q, %v, want nothing", p.AgentRefused, p.CoordinatorWaits, err)
 	}
-	record("DaemonSet", "node-agent", "FailedCreate", "Error creating: pods \"a\" is forbidden: no hostPath", time.Minute)
+	record("DaemonSet", "node-agent", "FailedCreate", "(combined from similar events): Error creating: pods \"a\" is forbidden: no hostPath", time.Minute)
 	record("ReplicaSet", "coordinator-7d4", "FailedCreate", "Error creating: no root", time.Minute)
 	p, err = snapshot.ReadPrograms(t.Context(), w.clients(w.config), at)
 	if want := `pods "a" is forbidden: no hostPath`; err != nil || p.AgentRefused != want || p.CoordinatorWaits != "no root" {

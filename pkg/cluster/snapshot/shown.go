@@ -101,7 +101,8 @@ func (c Clients) addRefused(ctx context.Context, p *clusterstate.Programs) {
 		return
 	}
 	for _, e := range events.Items {
-		why := lastWords(strings.TrimPrefix(e.Message, "Error creating: "))
+		message := strings.TrimPrefix(e.Message, "(combined from similar events): ") // as client-go calls them from the tenth on
+		why := lastWords(strings.TrimPrefix(message, "Error creating: "))
 		switch {
 		case p.At.Sub(e.LastTimestamp.Time) > refusedFor:
 		case e.InvolvedObject.Kind == "DaemonSet" && e.InvolvedObject.Name == agentComponent:

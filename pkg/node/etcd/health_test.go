@@ -137,3 +137,29 @@ func TestManifest(t *testing.T) {
 		t.Errorf("%+v %v", found, err)
 	}
 }
+
+// TestMemberOfHost finds a member that is no static pod, by the arguments of the API server.
+func TestMemberOfHost(t *testing.T) {
+	n := &node{t: t, l: host.Layout{Dir: t.TempDir()}}
+	for name, test := range map[string]struct{ servers, want string }{
+		"one of three":     {"https://10.0.0.1:2379,https://10.0.0.2:2379,https://10.0.0.3:2379", "https://10.0.0.2:2379"},
+		"loopback":         {"https://127.0.0.1:2379", "https://127.0.0.1:2379"},
+		"by name":          {"https://localhost:2379", "https://localhost:2379"},
+		"IPv6":             {"https://[::1]:2379", "https://[::1]:2379"},
+		"other machines":   {"https://10.0.0.7:2379,https://10.0.0.8:2379", ""},
+		"a machine's name": {"https://etcd.example.com:2379", ""},
+		"no flag":          {"", ""},
+	} {
+		n.write(host.ManifestsDir+"/kube-apiserver.yaml", "kind: Pod\nmetadata: {annotations: {kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: '10.0.0.2:6443'}}\n"+
+			"spec:\n  containers: [{name: kube-apiserver, command: [kube-apiserver, '--etcd-servers="+test.servers+"', --etcd-cafile=/pki/ca.pem, --etcd-certfile=/pki/node.pem, --etcd-keyfile=/pki/node-key.pem], "+
+			"volumeMounts: [{name: pki, mountPath: /pki}]}]\n  volumes: [{name: pki, hostPath: {path: /etc/ssl/etcd}}]\n")
+		found, err := findMember(t.Context(), n.l)
+		if err != nil || (found != nil) != (test.want != "") {
+			t.Errorf("%s: %+v %v", name, found, err)
+			continue
+		}
+		if want := (member{test.want, "/etc/ssl/etcd/ca.pem", "/etc/ssl/etcd/node.pem", "/etc/ssl/etcd/node-key.pem"}); found != nil && *found != want {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}

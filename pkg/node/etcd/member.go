@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,11 +26,11 @@ import (
 )
 
 // ErrNoMember is the error of Take on a node that runs no member of etcd.
-var ErrNoMember = errors.New("no member of etcd runs on this node as a static pod of kubeadm (there is no " +
-	host.ManifestsDir + "/etcd.yaml), as with an external etcd: its snapshot cannot be taken here. " +
+var ErrNoMember = errors.New("no member of etcd runs on this node: there is no " + host.ManifestsDir + "/etcd.yaml, and " +
+	"kube-apiserver's --etcd-servers names no address of this node. The snapshot of an etcd elsewhere cannot be taken here. " +
 	"Take one where etcd runs, and set strategy.etcdSnapshotPolicy to Skip")
 
-// member is the node's own member, according to its manifest.
+// member is the node's own member, according to its manifest or that of the API server.
 type member struct {
 	// endpoint is where it serves clients on this node.
 	endpoint string
@@ -42,14 +44,20 @@ const (
 	defaultPKI      = "/etc/kubernetes/pki/etcd"
 )
 
-// findMember reads the manifest of the node's member. It returns nil if there is none.
+// findMember reads the manifest of the node's member. A member without one, as a unit of the host, is known from the API
+// server's. It returns nil if the node has no member.
 func findMember(ctx context.Context, l host.Layout) (*member, error) {
-	pod, err := facts.FindKubelet(ctx, l).StaticPod("etcd")
+	kubelet := facts.FindKubelet(ctx, l)
+	pod, err := kubelet.StaticPod("etcd")
 	if err != nil {
 		return nil, fmt.Errorf("reading etcd's manifest: %w", err)
 	}
 	if pod == nil {
-		return nil, nil
+		server, err := kubelet.StaticPod("kube-apiserver")
+		if err != nil {
+			return nil, fmt.Errorf("reading kube-apiserver's manifest: %w", err)
+		}
+		return memberOfServer(server), nil
 	}
 	m := &member{endpoint: cmp.Or(pod.Listens("listen-client-urls"), defaultEndpoint), ca: defaultPKI + "/ca.crt"}
 	if ca := pod.Flag("trusted-ca-file"); ca != "" {
@@ -64,6 +72,31 @@ func findMember(ctx context.Context, l host.Layout) (*member, error) {
 		m.cert, m.key = pod.OnNode(cert), pod.OnNode(key)
 	}
 	return m, nil
+}
+
+// memberOfServer returns the member at an address of the node that the API server uses. It returns nil if the API server uses
+// none, as that of an etcd on other machines.
+func memberOfServer(server *facts.StaticPod) *member {
+	if server == nil {
+		return nil
+	}
+	own, _ := server.Advertised()
+	for endpoint := range strings.SplitSeq(server.Flag("etcd-servers"), ",") {
+		at, err := url.Parse(endpoint)
+		if err != nil {
+			continue
+		}
+		address, err := netip.ParseAddr(at.Hostname())
+		if at.Hostname() == "localhost" || err == nil && (address.IsLoopback() || address.String() == own) {
+			return &member{
+				endpoint: endpoint,
+				ca:       server.OnNode(server.Flag("etcd-cafile")),
+				cert:     server.OnNode(server.Flag("etcd-certfile")),
+				key:      server.OnNode(server.Flag("etcd-keyfile")),
+			}
+		}
+	}
+	return nil
 }
 
 // requestTimeout is how long a member may take to answer a small request.

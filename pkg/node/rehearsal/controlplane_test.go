@@ -99,6 +99,36 @@ func TestProgramRefusals(t *testing.T) {
 	}
 }
 
+// TestProxyRefusals checks that a value of kube-proxy's ConfigMap holds although the version that runs refuses it, too.
+func TestProxyRefusals(t *testing.T) {
+	const invalid, flag = `failed validate: Mode: "userspace": must be iptables`, "unknown flag: --x"
+	failed := errors.New("no such image")
+	for name, test := range map[string]struct {
+		refusal, same string
+		err           error
+		want          v1alpha1.Rehearsal
+	}{
+		"taken":                  {},
+		"a value of the target":  {refusal: invalid, want: v1alpha1.Rehearsal{Problems: []v1alpha1.RehearsalProblem{{Cause: v1alpha1.CauseVersion}}}},
+		"a value of both":        {refusal: invalid, same: invalid, want: v1alpha1.Rehearsal{Problems: []v1alpha1.RehearsalProblem{{Cause: v1alpha1.CauseNode}}}},
+		"no value of the target": {refusal: flag, want: v1alpha1.Rehearsal{Problems: []v1alpha1.RehearsalProblem{{Cause: v1alpha1.CauseVersion}}}},
+		"no value of both":       {refusal: flag, same: flag, want: v1alpha1.Rehearsal{Untried: []string{""}}},
+		"not asked":              {err: failed, want: v1alpha1.Rehearsal{Untried: []string{""}}},
+	} {
+		c := controlPlane{out: &v1alpha1.Rehearsal{Version: "v1.34.4"}}
+		c.judgeProxy(test.refusal, test.err, func() (string, error) { return test.same, nil })
+		if len(c.out.Problems) != len(test.want.Problems) || len(c.out.Untried) != len(test.want.Untried) {
+			t.Errorf("%s: %+v", name, c.out)
+			continue
+		}
+		for i, problem := range c.out.Problems {
+			if problem.Cause != test.want.Problems[i].Cause || !strings.Contains(problem.Message, test.refusal) {
+				t.Errorf("%s: %+v", name, problem)
+			}
+		}
+	}
+}
+
 // TestCopyProgram checks which file of an image is taken for the program: never one outside the image.
 func TestCopyProgram(t *testing.T) {
 	root := t.TempDir()

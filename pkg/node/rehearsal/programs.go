@@ -88,9 +88,26 @@ func (c *controlPlane) proxy(ctx context.Context) {
 	}
 	image := c.pulled.Images[i]
 	refusal, err := ask(image)
-	c.judge("kube-proxy", refusal, err, func() (string, error) {
+	c.judgeProxy(refusal, err, func() (string, error) {
 		return ask(strings.ReplaceAll(image, ":"+c.out.Version, ":"+c.rehearsing.running))
 	})
+}
+
+// invalidProxy begins what kube-proxy says of a value that it does not take.
+const invalidProxy = "failed validate: "
+
+// judgeProxy adds what came of kube-proxy of the next version. Its pods read the ConfigMap when they start, and those that run may
+// be older than a value in it: that today's refuses the value, too, is no sign of a wrong trial.
+func (c *controlPlane) judgeProxy(refusal string, err error, today func() (string, error)) {
+	if err != nil || !strings.HasPrefix(refusal, invalidProxy) {
+		c.judge("kube-proxy", refusal, err, today)
+		return
+	}
+	cause := v1alpha1.CauseVersion
+	if same, err := today(); err == nil && same != "" {
+		cause = v1alpha1.CauseNode
+	}
+	c.problem(v1alpha1.ProgramRefuses, cause, "kube-proxy of %s refuses the ConfigMap kube-system/kube-proxy: %s", c.out.Version, refusal)
 }
 
 // ask returns why the program of a container image refuses how it is started, in a line that matches; empty: it does not.

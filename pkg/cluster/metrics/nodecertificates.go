@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
@@ -12,6 +13,7 @@ import (
 type nodeCertificates struct {
 	node         string
 	controlPlane bool
+	labels       map[string]string
 	certificates []v1alpha1.CertificateFacts
 }
 
@@ -25,7 +27,7 @@ func certificatesIn(s *clusterstate.Snapshot) []nodeCertificates {
 	for i := range s.Inventories {
 		one := &s.Inventories[i]
 		if n := nodes[one.Name]; n != nil && len(one.Certificates) > 0 {
-			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), one.Certificates})
+			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), n.Labels, one.Certificates})
 		}
 	}
 	return kept
@@ -67,5 +69,19 @@ func (s *scrape) certificates() {
 				s.set(certificateNotLoaded, 1, n.node, kind)
 			}
 		}
+	}
+	s.frozenCertificates()
+}
+
+// frozenCertificates adds which certificates of control planes no upgrade may renew in time.
+func (s *scrape) frozenCertificates() {
+	var planes []preflight.ControlPlane
+	for _, n := range s.nodeCertificates {
+		if n.controlPlane {
+			planes = append(planes, preflight.ControlPlane{Name: n.node, Labels: n.labels, Certificates: n.certificates})
+		}
+	}
+	for _, held := range preflight.Frozen(planes, s.Snapshot.Schedules, s.now) {
+		s.set(certificateFrozen, 1, held.Node, rules.CertificateKind(*held.Certificate))
 	}
 }

@@ -21,11 +21,14 @@ func TestOtherWordsNameACommand(t *testing.T) {
 		"undo":    "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch",
 		"logs":    "`kubectl upgrade status NODE --log` prints kubeadm's output on a node",
 		"restart": "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",
+		"renew":   "did you mean `kubectl upgrade certificates renew`?",
 		"v1.34.4": "`kubectl upgrade plan v1.34.4` shows what would happen, and `kubectl upgrade apply v1.34.4` does it",
 		"1.35":    "`kubectl upgrade plan 1.35` shows what would happen, and `kubectl upgrade apply 1.35` does it",
 	} {
 		refused(t, "unknown command \""+word+"\"; "+want+"\n", word)
 	}
+	refused(t, "VERSION \"Certificates\" is no version: `kubectl upgrade certificates renew` has kubeadm renew certificates\n", "apply", "Certificates", "--yes")
+	refused(t, "VERSION \"reboot\" is no version: `kubectl upgrade reboot` reboots nodes\n", "apply", "reboot", "--yes")
 	refused(t, "unknown command \"pause\"; see `kubectl upgrade fleet --help`\n", "fleet", "pause")
 	root := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}, "v0")
 	for _, word := range cli.OtherWords() {

@@ -203,6 +203,7 @@ func automaticText(p *view.Policy) string {
 			}
 		}
 		add("once available for %s", one.MinAgeSeconds)
+		add("%s before they expire", one.RemainingSeconds)
 		add("announced %s before", one.NoticeSeconds)
 		add("%s after the last", one.MinIntervalSeconds)
 		kind := string(one.Type)

@@ -28,5 +28,5 @@ func uninstall(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.
 // upgraded while one of these runs.
 var (
 	interruptible   = []verb.Verb{verb.Stage, verb.Pull, verb.Disarm, verb.Confirm}
-	uninterruptible = []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart}
+	uninterruptible = []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Renew, verb.PutBack, verb.Activate, verb.Restart}
 )

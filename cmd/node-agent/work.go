@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/rehearsal"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/renewal"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/sysupdate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -37,6 +38,8 @@ var table = map[verb.Verb]work{
 	verb.Pull:      {Run: with(kubeadm.Pull)},
 	verb.Snapshot:  {Run: with(etcd.Take)},
 	verb.Kubeadm:   {Run: with(kubeadm.Upgrade), CleanUp: kubeadm.CleanUp},
+	verb.Renew:     {Run: with(renewal.Renew), CleanUp: renewal.PutBack},
+	verb.PutBack:   {Run: putBack},
 	verb.Activate:  {Run: with(activate)},
 	verb.Restart:   {Run: with(sysext.Restart), CleanUp: sysext.CleanUp},
 	verb.Confirm:   {Run: confirm},
@@ -108,6 +111,10 @@ func activate(ctx context.Context, l host.Layout, args verb.ActivateArgs, _ *hos
 
 func confirm(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log) (any, error) {
 	return nil, guard.Confirm(ctx, l, log)
+}
+
+func putBack(_ context.Context, l host.Layout, _ json.RawMessage, log *host.Log) (any, error) {
+	return nil, renewal.PutBack(l, log)
 }
 
 func etcdHealth(ctx context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {

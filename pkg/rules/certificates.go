@@ -133,18 +133,26 @@ func CertificateSoon(c v1alpha1.CertificateFacts) time.Duration {
 	if c.CA {
 		soon = SoonCA
 	}
-	begin := c.NotBefore
-	if c.WrittenTime != nil && (begin == nil || c.WrittenTime.After(begin.Time)) {
-		begin = c.WrittenTime
-	}
-	if begin == nil || !c.NotAfter.After(begin.Time) {
+	begin, known := certificateBegin(c)
+	if !known {
 		return soon
 	}
-	life := c.NotAfter.Sub(begin.Time)
+	life := c.NotAfter.Sub(begin)
 	if c.RenewedBy == v1alpha1.RenewedByKubelet {
 		return min(soon, life/12)
 	}
 	return min(soon, life/3)
+}
+
+// certificateBegin returns when the life of a certificate began, if that is known.
+func certificateBegin(c v1alpha1.CertificateFacts) (begin time.Time, known bool) {
+	if c.NotBefore != nil {
+		begin = c.NotBefore.Time
+	}
+	if c.WrittenTime != nil && c.WrittenTime.After(begin) {
+		begin = c.WrittenTime.Time
+	}
+	return begin, !begin.IsZero() && c.NotAfter.After(begin)
 }
 
 // HasOtherAuthority reports whether a certificate in a file of kubeadm's was not signed by

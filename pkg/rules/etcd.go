@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
@@ -28,6 +29,15 @@ func Etcd(etcd []clusterstate.StaticPod, members int, node string) clusterstate.
 		message += "; add a third control-plane node"
 	}
 	return clusterstate.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
+}
+
+// EtcdForRenewal is Etcd for the renewal of certificates. It takes no member away, as etcd loads its certificates
+// by itself: it waits only where a member is missing already.
+func EtcdForRenewal(etcd []clusterstate.StaticPod, members int, node string) clusterstate.Hold {
+	if len(etcd) >= members && !slices.ContainsFunc(etcd, func(pod clusterstate.StaticPod) bool { return !pod.Ready }) {
+		return clusterstate.Hold{}
+	}
+	return Etcd(etcd, members, node)
 }
 
 // EtcdQuorum is the id of the check that the planner and the agents repeat before a node

@@ -16,7 +16,7 @@ func ClusterAPIDecides(policy *v1alpha1.UpgradePolicy) bool {
 // Request holds a node that Cluster API does not ask for, where it decides. The agent calls it again
 // with what it reads itself.
 func Request(policy *v1alpha1.UpgradePolicy, upgrade types.UID, kind v1alpha1.UpgradeType, node *v1alpha1.NodeUpgrade) clusterstate.Hold {
-	if !ClusterAPIDecides(policy) || kind.KubeletsOnly() || node.RequestedFor(upgrade) {
+	if !ClusterAPIDecides(policy) || !kind.RunsKubeadmUpgrade() || node.RequestedFor(upgrade) {
 		return clusterstate.Hold{}
 	}
 	return NotRequested

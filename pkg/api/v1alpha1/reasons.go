@@ -18,6 +18,7 @@ const (
 	ReasonQueued                Reason = "Queued"
 	ReasonNotStaged             Reason = "NotStaged"
 	ReasonWindowClosed          Reason = "WindowClosed"
+	ReasonCertificateEndsFirst  Reason = "CertificateEndsFirst"
 	ReasonExcluded              Reason = "Excluded"
 	ReasonScheduleInvalid       Reason = "ScheduleInvalid"
 	ReasonPolicyInvalid         Reason = "PolicyInvalid"
@@ -74,6 +75,7 @@ const (
 	ReasonPullFailed            Reason = "PullFailed"
 	ReasonSnapshotFailed        Reason = "SnapshotFailed"
 	ReasonKubeadmFailed         Reason = "KubeadmFailed"
+	ReasonRenewalFailed         Reason = "RenewalFailed"
 	ReasonKubeadmConfigDiffers  Reason = "KubeadmConfigDiffers"
 	ReasonUnhealthy             Reason = "Unhealthy"
 	ReasonDraining              Reason = "Draining"
@@ -147,11 +149,12 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonUnsupported, Giver: GivenByPlanner, Meaning: "Kubernetes does not come to this node as a sysext image, so no upgrade changes its version; or no agent can run on it; or the nodeSelectors leave no node", NeedsPerson: true},
 	{Reason: ReasonUnmanaged, Giver: GivenByPlanner, Meaning: "the UpgradePolicy's nodeSelector does not match this node: nothing on it is changed", Routine: true},
 	{Reason: ReasonObserved, Giver: GivenByPlanner, Meaning: "spec.mode of the UpgradePolicy is Observe: nothing on any node is changed", NeedsPerson: true, HeldByPeople: true, Resumes: true},
-	{Reason: ReasonNotSelected, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade's nodeSelector does not match this node", Routine: true},
+	{Reason: ReasonNotSelected, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade's nodeSelector does not match this node, or its type has nothing to do on nodes like it", Routine: true},
 	{Reason: ReasonNotRequested, Giver: GivenByPlanner, Meaning: "Cluster API decides on versions here, and has not asked for this node", Ends: "when Cluster API updates the node's Machine", WaitsForOthers: true},
 	{Reason: ReasonQueued, Giver: GivenByPlanner, Meaning: "another ClusterUpgrade is active; or the node is a control plane that joined late and gets a ClusterUpgrade of its own", Routine: true},
 	{Reason: ReasonNotStaged, Giver: GivenByPlanner, Meaning: "the image is not on the node's disk yet", Routine: true, Resumes: true},
 	{Reason: ReasonWindowClosed, Giver: GivenByPlanner, Meaning: "no maintenance window is open"},
+	{Reason: ReasonCertificateEndsFirst, Giver: GivenByPlanner, Meaning: "a certificate ends before a window opens in which it could be renewed, or while an exclusion holds", Ends: "when a window opens before, the exclusion ends, or the upgrade ignores windows", NeedsPerson: true, Resumes: true},
 	{Reason: ReasonExcluded, Giver: GivenByPlanner, Meaning: "a maintenance exclusion or a freeze is in effect", HeldByPeople: true},
 	{Reason: ReasonScheduleInvalid, Giver: GivenByPlanner, Meaning: "a schedule is invalid: all windows stay closed", NeedsPerson: true},
 	{Reason: ReasonPolicyInvalid, Giver: GivenByPlanner, Meaning: "the UpgradePolicy is invalid: nothing begins", NeedsPerson: true},
@@ -206,6 +209,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonPullFailed, Giver: GivenByAgent, Meaning: "a container image of the control plane could not be pulled", StopsStaging: true},
 	{Reason: ReasonSnapshotFailed, Giver: GivenByAgent, Meaning: "etcd's snapshot could not be taken or verified", RetriedWithoutLimit: true},
 	{Reason: ReasonKubeadmConfigDiffers, Giver: GivenByAgent, Meaning: "the ConfigMap kubeadm-config says another version than the upgrade, and kubeadm upgrade node would bring the node to that", Ends: "when the ConfigMap says the version of the upgrade: a GitOps tool may have put the former one back", NeedsPerson: true},
+	{Reason: ReasonRenewalFailed, Giver: GivenByAgent, Meaning: "certificates could not be renewed, or a program does not use the new ones: the former ones are back"},
 	{Reason: ReasonKubeadmFailed, Giver: GivenByAgent, Meaning: "kubeadm could not be run, or ended with an error"},
 	{Reason: ReasonUnhealthy, Giver: GivenByAgent, Meaning: "static pods, etcd or the node are not healthy after kubeadm or the restart"},
 	{Reason: ReasonDraining, Giver: GivenByAgent, Meaning: "pods are being evicted"},

@@ -23,6 +23,6 @@ var UpgradeTypes = []UpgradeType{TypePatch, TypeMinor, TypeReboot, TypeRollback,
 // derived from a version.
 func (t UpgradeType) HasVersion() bool { return t != TypeReboot && t != TypeCertificates }
 
-// KubeletsOnly reports whether an upgrade of the type runs no kubeadm: the static pods of
-// control planes stay as they are.
-func (t UpgradeType) KubeletsOnly() bool { return t == TypeReboot || t == TypeRollback }
+// RunsKubeadmUpgrade reports whether an upgrade of the type runs `kubeadm upgrade`, which replaces the
+// static pods of control planes.
+func (t UpgradeType) RunsKubeadmUpgrade() bool { return t.HasVersion() && t != TypeRollback }

@@ -40,10 +40,11 @@ type script struct{ *sim }
 //	reports NODE COMPONENT... [local]  which of a control plane's components its agent reports, and
 //	                             whether its kubelet talks to its own apiserver
 //	rehearsal NODE VERSION Node|Version [MESSAGE]  what its agent found in a rehearsal of a boot with the version
+//	certificates NODE AGE LIFE [former|elsewhere|disabled]  what its agent found: how long ago kubeadm issued them, for how long
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
-//	automatic Patch|Reboot [age=DURATION] [notice=DURATION] [interval=DURATION]...  what the policy creates by itself
+//	automatic Patch|Reboot|Certificates [age=DURATION] [notice=DURATION] [interval=DURATION] [remaining=DURATION]...  what the policy creates by itself
 //	offered VERSION TIME         since when the policy's status lists it
 //	manage SELECTOR              which nodes the policy selects
 //	mode Observe|Manage          the policy's
@@ -146,6 +147,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.report(s.node(args[0]), args[1:])
 	case "rehearsal":
 		s.rehearse(s.node(args[0]), args[1], v1alpha1.RehearsalCause(args[2]), strings.Join(args[3:], " "))
+	case "certificates":
+		return s.certify(s.node(args[0]), args[1], args[2], strings.Join(args[3:], " "))
 	case "source":
 		s.offer(args)
 	case "replace":

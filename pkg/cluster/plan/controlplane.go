@@ -13,7 +13,7 @@ import (
 // Abandoned nodes do not count, because the pod of a machine that is off stays as it
 // was. Nor do nodes that the upgrade skips, or for which late workers do not wait.
 func (c *cluster) findOldAPIServer() string {
-	if c.target == nil || c.target.kubeletsOnly() {
+	if c.target == nil || !c.target.runsKubeadmUpgrade() {
 		return ""
 	}
 	skipped := map[string]bool{}
@@ -61,7 +61,7 @@ func (s *survey) oldAPIServerUnlabelled() bool {
 // the version without a record of kubeadm (it joined so, or was given back meanwhile) will
 // not run it: another one does, which may be a second time.
 func (c *cluster) firstControlPlane() *node {
-	if c.target == nil || c.target.kubeletsOnly() || c.target.clusterAPIDecides {
+	if c.target == nil || !c.target.runsKubeadmUpgrade() || c.target.clusterAPIDecides {
 		return nil
 	}
 	var first, chosen *node
@@ -203,7 +203,7 @@ func (c *cluster) kubeadmBegan() bool {
 // the first in pass 1. A node that has begun remains the choice, because it may have
 // taken one already and not reported it.
 func (s *survey) chooseEtcdSnapshotNode() *node {
-	if s.cluster.snapshotTaken || !s.componentsLeft {
+	if s.cluster.snapshotTaken || !s.componentsLeft || s.cluster.target.certificates {
 		return nil
 	}
 	var ready *node

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +20,12 @@ import (
 // is created even while a Reboot is queued. While an upgrade to a version is queued, an
 // automatic one is created only if the queued one can neither begin nor continue for
 // now. The same holds for the upgrade of late control planes, for which `automatic` need
-// not ask.
+// not ask. The renewal of certificates waits for none of them.
 func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold clusterstate.Hold) {
+	certificates, certificatesHold := c.automaticCertificates(q, wake)
+	if certificates != nil {
+		return certificates, certificatesHold
+	}
 	idle := len(q.targets) == 0
 	if idle || q.targets[0].reboot || q.noneCanProceed {
 		if create, hold = c.automaticPatch(wake); create != nil {
@@ -36,6 +41,9 @@ func (c *cluster) automatic(q queue, wake *wakeTime) (create *v1alpha1.ClusterUp
 		if create, rebootHold = c.automaticReboot(wake); !hold.Holds() {
 			hold = rebootHold
 		}
+	}
+	if create == nil && !hold.Holds() {
+		hold = certificatesHold
 	}
 	return create, hold
 }
@@ -230,7 +238,7 @@ func (c *cluster) automaticReboot(wake *wakeTime) (create *v1alpha1.ClusterUpgra
 	}
 	notice := clusterstate.Seconds(wanted.NoticeSeconds)
 	start := c.now.Add(notice)
-	u := newAutomatic("reboot-"+start.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
+	u := newAutomatic(automaticPrefix[v1alpha1.TypeReboot]+start.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
 	windows := rules.NewWindows(u, c.reading.snapshot.Schedules)
 	for _, n := range c.nodes {
 		if !c.asksForReboot(n) {
@@ -329,8 +337,8 @@ func isAutomatic(kind v1alpha1.UpgradeType, createdBy, name, to string) bool {
 	switch {
 	case createdBy != v1alpha1.CreatedByCoordinator:
 		return false
-	case kind == v1alpha1.TypeReboot:
-		return to == ""
+	case !kind.HasVersion():
+		return to == "" && strings.HasPrefix(name, automaticPrefix[kind])
 	}
 	return to != "" && name == parsed(to).Name()
 }

@@ -90,7 +90,7 @@ func (a *allocation) verdict(n *node) verdict {
 // ahead returns the release of a node that waits for room in the budget or hooks of others only: kubeadm may
 // run on a worker ahead of its turn, if as few nodes go before it as go together.
 func (a *allocation) ahead(n *node) v1alpha1.Release {
-	if n.ControlPlane || a.cluster.target.kubeletsOnly() || a.hooksFirst(n) {
+	if n.ControlPlane || !a.cluster.target.runsKubeadmUpgrade() || a.hooksFirst(n) {
 		return v1alpha1.ReleaseNone
 	}
 	if a.nextCount++; a.nextCount > a.cluster.budget {
@@ -152,6 +152,8 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 		v.set(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 	case !s.cluster.target.selects(n):
 		v.set(n, Done, v1alpha1.ReasonNotSelected, "the upgrade's nodeSelector does not match this node")
+	case !s.cluster.target.mayRenew(n):
+		v.set(n, Done, v1alpha1.ReasonNotSelected, s.cluster.target.whyLeftOut(n))
 	default:
 		s.cluster.nothingLeft(&v, n)
 	}
@@ -184,6 +186,8 @@ func (c *cluster) nothingLeft(v *verdict, n *node) {
 // whyDone returns why nothing is left to do for the node.
 func (c *cluster) whyDone(n *node) string {
 	switch {
+	case c.target.certificates:
+		return c.target.whyNotRenewed(n)
 	case !c.target.reboot:
 		return "runs " + n.Kubelet + n.rebootNote()
 	case c.target.rebooted(n):

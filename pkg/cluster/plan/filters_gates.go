@@ -45,7 +45,7 @@ func (s *survey) closedGate(n *node) (name string, hold clusterstate.Hold) {
 // asks reports whether the node waits for the gate before it takes its slot.
 func (s *survey) asks(n *node, gate *v1alpha1.Gate) bool {
 	c, group := s.cluster, s.cluster.groups[n.group]
-	if gate.Cluster != nil && (c.target.kubeletsOnly() || c.target.forLateNodes) {
+	if gate.Cluster != nil && (!c.target.runsKubeadmUpgrade() || c.target.forLateNodes) {
 		return false // they bring no version that is new here
 	}
 	ignored := slices.Contains(group.ignoreGates, gate.Name) || c.target.Spec.IgnoresGate(gate.Name)
@@ -201,7 +201,7 @@ func (t *target) cannotSoak(r *reading) bool {
 	for i := range r.policySpec().Gates {
 		g := &r.policySpec().Gates[i]
 		status := r.snapshot.Policy.GateStatus(g.Name)
-		if g.Cluster == nil || t.kubeletsOnly() || t.Spec.IgnoresGate(g.Name) || status == nil || status.State != v1alpha1.GateOpen {
+		if g.Cluster == nil || !t.runsKubeadmUpgrade() || t.Spec.IgnoresGate(g.Name) || status == nil || status.State != v1alpha1.GateOpen {
 			continue
 		}
 		if soakHold(status, g, t.Spec.Version, t.Status.Images, r.now).Stays {

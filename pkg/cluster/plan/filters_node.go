@@ -38,6 +38,9 @@ func notReady(c *cluster, n *node) clusterstate.Hold {
 
 // rehearsalFailed holds a node whose next boot was tried and would not bring it back.
 func rehearsalFailed(c *cluster, n *node) clusterstate.Hold {
+	if c.target.certificates {
+		return clusterstate.Hold{} // nothing boots
+	}
 	version := c.target.Spec.Version
 	if c.target.reboot {
 		version = n.Kubelet

@@ -44,7 +44,7 @@ func (c *cluster) retries(n *node) bool {
 func othersNotStaged(s *survey, _ *node) clusterstate.Hold {
 	to := s.cluster.target.to
 	switch {
-	case s.begun || s.unprepared == nil || s.cluster.target.reboot:
+	case s.begun || s.unprepared == nil || s.cluster.target.versionless():
 		return clusterstate.Hold{}
 	case s.stageError != nil:
 		n, what, cause := s.stageError, "staged", s.stageError.cause
@@ -102,6 +102,8 @@ func (s *survey) notInPass1(n *node) clusterstate.Hold {
 		message = controlPlaneFirst
 	case s.oldAPIServer != "":
 		message = s.notEveryAPIServer()
+	case s.cluster.target.certificates:
+		message = "other control planes renew their certificates first"
 	default:
 		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", s.cluster.target.to)
 	}
@@ -130,10 +132,10 @@ func (n *node) cannotWrite() clusterstate.Hold {
 }
 
 // apiServerTooOld holds every node while the version skew policy forbids its step: its
-// kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
-// changes no version. A control plane that goes by request is otherAPIServer's.
+// kubelet would be newer than an apiserver, or the apiservers too far apart. Not every upgrade
+// changes a version. A control plane that goes by request is otherAPIServer's.
 func apiServerTooOld(s *survey, n *node) clusterstate.Hold {
-	if s.cluster.target.kubeletsOnly() { // a kubelet that goes back is older than before
+	if !s.cluster.target.runsKubeadmUpgrade() { // a kubelet that goes back is older than before
 		return clusterstate.Hold{}
 	}
 	ownFirst := s.cluster.target.clusterAPIDecides && n.ControlPlane
@@ -173,6 +175,9 @@ func etcdQuorum(c *cluster, n *node) clusterstate.Hold {
 			members++
 		}
 	}
+	if c.target.certificates {
+		return rules.EtcdForRenewal(pods, members, n.Name)
+	}
 	return rules.Etcd(pods, members, n.Name)
 }
 
@@ -205,7 +210,7 @@ func (t *target) requestHold(n *node) clusterstate.Hold {
 // needs no request itself. A control plane that KubeadmControlPlane finds to be outdated and not healthy is
 // deleted without a question (Cluster API 1.14, kubeadmcontrolplane/scale.go).
 func (r *reading) awaited(t *target) (to version.Version) {
-	if !t.kubeletsOnly() || !rules.ClusterAPIDecides(r.snapshot.Policy) {
+	if t.runsKubeadmUpgrade() || !rules.ClusterAPIDecides(r.snapshot.Policy) {
 		return to
 	}
 	for i := range r.snapshot.Upgrades {

@@ -162,7 +162,11 @@ func (all turns) failedRunHold(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) clus
 	}
 	switch {
 	case version == "":
-		message += fmt.Sprintf("a ClusterUpgrade of type Reboot with spec.retryOf.name: %s runs it again", upgrade)
+		kind := v1alpha1.TypeReboot
+		if t.Release == v1alpha1.ReleaseControlPlane {
+			kind = v1alpha1.TypeCertificates
+		}
+		message += fmt.Sprintf("a ClusterUpgrade of type %s with spec.retryOf.name: %s runs it again", kind, upgrade)
 	case all.target != nil && all.target.back:
 		message += fmt.Sprintf("the same `kubectl upgrade rollback` with --to %s --retry runs it again", version)
 	default:

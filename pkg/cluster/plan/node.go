@@ -201,7 +201,7 @@ func (t *target) stateOf(n *node) nodeState {
 	}
 	s.open = s.concerned && !s.upToDate && !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))
 	s.staged = t.staged(n)
-	pulled := !n.ControlPlane || s.kubeadmDone || *n.runs.pulled == t.to && known(t.to)
+	pulled := !n.ControlPlane || t.certificates || s.kubeadmDone || *n.runs.pulled == t.to && known(t.to)
 	s.prepared = s.staged && pulled
 	if !s.upToDate {
 		s.skew, s.method = t.skew(n), t.methodOf(n)
@@ -211,32 +211,39 @@ func (t *target) stateOf(n *node) nodeState {
 
 // staged reports whether the node has the image, or needs none.
 func (t *target) staged(n *node) bool {
-	return t.reboot && !n.silent() || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
+	return t.versionless() && !n.silent() || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
 }
 
 // kubeletDone reports whether the kubelet runs the version or a later one, or for a Rollback an
-// earlier one; for late nodes, none that they are taken back from. A Reboot has no version.
+// earlier one; for late nodes, none that they are taken back from. A Reboot, and a renewal of certificates, has no
+// version.
 func (t *target) kubeletDone(n *node) bool {
 	if runs := *n.runs.kubelet; t.back {
 		return known(runs) && (!t.to.Less(runs) || t.forLateNodes && !slices.Contains(t.taken, runs))
 	}
-	return !t.reboot && atLeast(*n.runs.kubelet, t.to)
+	return !t.versionless() && atLeast(*n.runs.kubelet, t.to)
 }
 
 // kubeadmDone reports whether pass 1 is over for this control-plane node. Static pods that are newer
 // than the version must not be taken back by kubeadm.
 func (t *target) kubeadmDone(n *node) bool {
+	if t.certificates {
+		return !t.renewalDue(n)
+	}
 	if n.ControlPlane && known(t.to) && t.to.Less(*n.runs.controlPlane) {
 		return true
 	}
-	return t.kubeletsOnly() || atLeast(*n.runs.kubeadm, t.to) || t.kubeletDone(n) && atLeast(*n.runs.controlPlane, t.to)
+	return !t.runsKubeadmUpgrade() || atLeast(*n.runs.kubeadm, t.to) || t.kubeletDone(n) && atLeast(*n.runs.controlPlane, t.to)
 }
 
 // upToDate reports whether every part of the node runs the version or a later one;
-// for a Reboot, whether none is due.
+// for a Reboot, whether none is due, and for certificates, whether no renewal is.
 func (t *target) upToDate(n *node) bool {
-	if t.reboot {
+	switch {
+	case t.reboot:
 		return !t.rebootDue(n)
+	case t.certificates:
+		return !t.renewalDue(n)
 	}
 	return t.kubeletDone(n) && (!n.ControlPlane || t.kubeadmDone(n))
 }
@@ -247,7 +254,7 @@ func (t *target) skew(n *node) error {
 	switch {
 	case t.reboot && n.nextBootDiffers():
 		return fmt.Errorf("%s runs, and the next boot would bring %s: a Reboot changes no version; ask for an upgrade, or point the symlink back", n.Kubelet, n.status.Versions.NextBoot)
-	case t.reboot:
+	case t.versionless():
 		return nil
 	case n.runs.problem != nil:
 		return n.runs.problem

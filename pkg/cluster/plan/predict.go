@@ -55,7 +55,7 @@ type prediction struct {
 	cluster *cluster
 	survey  *survey
 	working []work
-	spans   map[string]span // of pass 2, by node
+	spans   map[string]span // of pass 2, or of the renewal of certificates, by node
 	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
 	staged  *time.Time      // when the images that are being staged will be there
 	pass1   *Pass
@@ -316,7 +316,7 @@ func (p *prediction) finish(c *cluster, w work) {
 	if w.lease != nil {
 		c.setSlot(clusterstate.Slot{Name: w.lease.Name})
 	}
-	if !w.aborts && !w.components {
+	if !w.aborts && (!w.components || c.target.certificates) {
 		p.spans[w.Name] = w.span
 	}
 	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.aborts
@@ -337,6 +337,8 @@ func (w work) bringBack(n *node, t *target) {
 	n.spec, n.lease, n.phase, n.Node.SlotAnnotation, n.tookSlot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", false, true
 	switch {
 	case w.aborts:
+	case t.certificates:
+		n.status = t.renewed(n.status)
 	case w.components:
 		n.runs.kubeadm, n.runs.controlPlane = &t.to, &t.to
 	case t.reboot:
@@ -372,7 +374,7 @@ func (c *cluster) bringBackPods(n *node) {
 			c.etcd[i].Ready = true
 		}
 	}
-	if c.target.kubeletsOnly() || !n.kubeadmDone {
+	if !c.target.runsKubeadmUpgrade() || !n.kubeadmDone {
 		return
 	}
 	server := clusterstate.StaticPod{Node: n.Name, Version: c.target.to.String(), Ready: true}

@@ -90,7 +90,8 @@ func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 //
 // The upgrade that a node is being upgraded for stays in front. So does one to a version that
 // nodes are planned for, so that the cluster is not left between two versions. A Rollback goes
-// before all others, and an upgrade to a version before a Reboot, so that one reboot serves both.
+// before all others, then the renewal of certificates, which takes minutes and must not wait for the weeks that
+// an upgrade of many nodes may take, and an upgrade to a version before a Reboot, so that one reboot serves both.
 func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 	current := r.inProgress()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {
@@ -99,7 +100,7 @@ func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 	}
 	stuck := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		if stuck[i] = q.cannotProceed(t, r, wake); stuck[i] && !t.reboot {
+		if stuck[i] = q.cannotProceed(t, r, wake); stuck[i] && !t.versionless() {
 			q.leaveBehind(t, r)
 		}
 	}
@@ -122,6 +123,8 @@ func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 func (t *target) rank(r *reading, stuck bool) int {
 	switch {
 	case t.back && !stuck:
+		return -2
+	case t.certificates && !stuck:
 		return -1
 	case t.reboot:
 		return 2
@@ -162,7 +165,7 @@ func (t *target) assigned(r *reading) bool {
 // begun reports whether a node has begun with the upgrade.
 func (t *target) begun(r *reading) bool {
 	return slices.ContainsFunc(r.nodes, func(n *node) bool {
-		kubeadm := !t.kubeletsOnly() && n.ControlPlane && t.kubeadmDone(n)
+		kubeadm := t.runsKubeadmUpgrade() && n.ControlPlane && t.kubeadmDone(n) || t.hasRenewed(n)
 		return t.isFor(n.status.Upgrade) && (kubeadm || n.status.Retry.Attempts > 0 || t.rebooted(n))
 	})
 }

@@ -38,7 +38,7 @@ func (s *sim) boot(n *clusterstate.Node, status *v1alpha1.NodeUpgradeStatus) {
 func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	status.Upgrade, status.Reboot.FromBootID, status.Method = spec.Upgrade, "", ""
 	status.Step = v1alpha1.StepKubeadm
-	if spec.Type.KubeletsOnly() {
+	if spec.Type == v1alpha1.TypeReboot || spec.Type == v1alpha1.TypeRollback {
 		status.Step = v1alpha1.StepCordoning
 	}
 }

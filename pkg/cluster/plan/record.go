@@ -230,7 +230,7 @@ func (p *planner) ran(out *Plan) []v1alpha1.RanVersion {
 
 // bringsVersion reports whether the upgrade brings a version to every managed node.
 func (t *target) bringsVersion() bool {
-	return t != nil && !t.forLateNodes && !t.reboot && t.Spec.NodeSelector == nil && t.Status.TriggerTime != nil
+	return t != nil && !t.forLateNodes && !t.versionless() && t.Spec.NodeSelector == nil && t.Status.TriggerTime != nil
 }
 
 // bring returns the list with the version that the upgrade brings in front, once a node has begun. Of

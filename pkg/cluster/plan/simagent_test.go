@@ -73,7 +73,7 @@ func (s *sim) stageOrBegin(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, 
 				status.Versions.ControlPlane = pod.Version
 			}
 		}
-	case status.ImageProblem != nil && spec.Type != v1alpha1.TypeReboot:
+	case status.ImageProblem != nil && spec.Type.HasVersion():
 		status.Step = v1alpha1.StepUnsupported
 	case status.Step == v1alpha1.StepUnsupported:
 		status.Step = v1alpha1.StepWaiting
@@ -184,6 +184,11 @@ func (s *sim) work(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *
 }
 
 func (s *sim) kubeadm(n *clusterstate.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	if spec.Type == v1alpha1.TypeCertificates {
+		s.renewCertificates(n, *spec.Upgrade, status)
+		status.Step = v1alpha1.StepChecking
+		return
+	}
 	oneTurn := n.ControlPlane && status.Versions.Kubeadm != spec.Version
 	status.Versions.Kubeadm = spec.Version
 	for i := range s.APIServers {

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,10 +75,49 @@ func (s *sim) automatic(args []string) error {
 			return err
 		}
 		last := &spec.Automatic[len(spec.Automatic)-1]
-		fields := map[string]**int32{"age": &last.MinAgeSeconds, "notice": &last.NoticeSeconds, "interval": &last.MinIntervalSeconds}
+		fields := map[string]**int32{"age": &last.MinAgeSeconds, "notice": &last.NoticeSeconds, "interval": &last.MinIntervalSeconds, "remaining": &last.RemainingSeconds}
 		*fields[key] = ptr.To(int32(lasts.Seconds()))
 	}
 	return nil
+}
+
+// certify sets the certificates that the agent of a control plane has found.
+func (s *sim) certify(n *clusterstate.Node, age, life, what string) error {
+	old, err := time.ParseDuration(age)
+	lasts, err2 := time.ParseDuration(life)
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	inventory := s.newInventory(n)
+	inventory.CertificateRenewalDisabled = what == "disabled"
+	for _, path := range []string{"/etc/kubernetes/scheduler.conf", "/etc/kubernetes/pki/apiserver.crt"} {
+		written := metav1.NewTime(s.now.Add(-old))
+		c := v1alpha1.CertificateFacts{Path: path, NotBefore: &written, WrittenTime: &written, NotAfter: metav1.NewTime(written.Add(lasts)), RenewedBy: v1alpha1.RenewedByKubeadm}
+		if what == "elsewhere" {
+			c.RenewedBy = v1alpha1.RenewedElsewhere
+		}
+		if what == "former" {
+			c.InUse = v1alpha1.UsesFormer
+		}
+		inventory.Certificates = append(inventory.Certificates, c)
+	}
+	s.Inventories = append(s.Inventories, inventory)
+	return nil
+}
+
+// renewCertificates renews them for as long as they lasted.
+func (s *sim) renewCertificates(n *clusterstate.Node, upgrade v1alpha1.UpgradeReference, status *v1alpha1.NodeUpgradeStatus) {
+	status.CertificatesRenewed = &v1alpha1.CertificatesRenewed{Upgrade: upgrade, Time: metav1.NewTime(s.now)}
+	for i := range s.Inventories {
+		if s.Inventories[i].Name != n.Name {
+			continue
+		}
+		for j := range s.Inventories[i].Certificates {
+			c, written := &s.Inventories[i].Certificates[j], metav1.NewTime(s.now)
+			c.NotAfter = metav1.NewTime(s.now.Add(c.NotAfter.Sub(c.WrittenTime.Time)))
+			c.NotBefore, c.WrittenTime, c.InUse = &written, &written, v1alpha1.UsesCurrent
+		}
+	}
 }
 
 // abandon declares that a node will not come back.

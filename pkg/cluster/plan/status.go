@@ -83,6 +83,8 @@ func (p *planner) success(t *target) clusterstate.Hold {
 	switch {
 	case t.back:
 		message = fmt.Sprintf("no node runs a newer patch than %s any more", t.to)
+	case t.certificates:
+		message = "every control plane that was selected has new certificates, and its programs use them"
 	case t.reboot:
 		message = "every node that needed a reboot has had one"
 	}
@@ -100,7 +102,7 @@ func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Ou
 	hold.Stays = outcome == v1alpha1.OutcomeFailed || outcome == v1alpha1.OutcomeRolledBack
 	p.setConditions(u, succeeded, hold)
 	out.Records = append(out.Records, p.cluster.records(t, u, p.verdicts)...)
-	if outcome == v1alpha1.OutcomeSucceeded && !t.reboot && t.Spec.NodeSelector == nil && t.mayFollow(p.cluster.reading.policyVersion()) {
+	if outcome == v1alpha1.OutcomeSucceeded && !t.versionless() && t.Spec.NodeSelector == nil && t.mayFollow(p.cluster.reading.policyVersion()) {
 		reference := t.Reference()
 		out.Policy = &v1alpha1.RememberedState{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}
 	}

@@ -111,6 +111,9 @@ func (t *target) isHeldUp(r *reading, begun bool, leftBehind map[string]bool) bo
 			cannotStage = true
 		}
 	}
+	if t.certificates { // it spends no budget
+		return false
+	}
 	return !begun && cannotStage && !t.back || dead > 0 && dead >= scaled(t.strategy.MaxUnavailable, total)
 }
 
@@ -147,7 +150,7 @@ func (q queue) markYielded(stuck []bool, late *target, r *reading, wake *wakeTim
 		if !late.assigned(r) || !late.hasWork(r) || q.cannotProceed(late, r, wake) {
 			return
 		}
-	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), (q.targets[i].reboot || q.targets[i].clusterAPIDecides) && stuck[i]:
+	case q.targets[i].peopleHold(r.now).Holds(), q.targets[i].triggered(r).hold.Holds(), (q.targets[i].versionless() || q.targets[i].clusterAPIDecides) && stuck[i]:
 		return
 	}
 	for j, t := range q.targets {

@@ -21,9 +21,10 @@ type target struct {
 	forLateNodes             bool            // it has ended, and nodes that join late or return are brought to its version
 	reboot                   bool            // its type is Reboot
 	back                     bool            // its type is Rollback
+	certificates             bool            // its type is Certificates
 	clusterAPIDecides        bool            // Cluster API decides which nodes begin
 	awaited                  version.Version // Cluster API is to bring control planes to it first; zero: to none
-	to                       version.Version // zero for a Reboot, and if it is invalid
+	to                       version.Version // zero if it has none, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
 	patchMethod              v1alpha1.Method   // the strategy's for nodes for which the upgrade is a patch
@@ -38,7 +39,8 @@ type target struct {
 func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	t := &target{ClusterUpgrade: u, to: parsed(u.Spec.Version)}
 	t.reboot, t.back = rules.TypeOf(u) == v1alpha1.TypeReboot, rules.TypeOf(u) == v1alpha1.TypeRollback
-	t.clusterAPIDecides = !t.kubeletsOnly() && rules.ClusterAPIDecides(r.snapshot.Policy)
+	t.certificates = rules.TypeOf(u) == v1alpha1.TypeCertificates
+	t.clusterAPIDecides = t.runsKubeadmUpgrade() && rules.ClusterAPIDecides(r.snapshot.Policy)
 	t.awaited = r.awaited(t)
 	t.takenBackBy = r.takenBackBy(t)
 	var err error
@@ -56,14 +58,17 @@ func (t *target) resolve(r *reading) {
 	t.strategy = t.Resolve(r.policySpec().Strategy)
 	t.patchMethod = t.strategy.Method
 	kind := rules.TypeOf(t.ClusterUpgrade)
-	if t.strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch || kind == v1alpha1.TypeReboot {
+	if t.strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch || t.versionless() {
 		t.strategy.Method = v1alpha1.MethodReboot
 	}
 	t.Status.Strategy = t.strategy
 }
 
-// kubeletsOnly reports whether the upgrade runs no kubeadm.
-func (t *target) kubeletsOnly() bool { return t.reboot || t.back }
+// versionless reports whether the upgrade brings no version: what runs stays.
+func (t *target) versionless() bool { return t.reboot || t.certificates }
+
+// runsKubeadmUpgrade reports whether the upgrade runs `kubeadm upgrade`.
+func (t *target) runsKubeadmUpgrade() bool { return !t.versionless() && !t.back }
 
 // isFor reports whether ref names this upgrade. One that was deleted and created again
 // with the same name is another one.
@@ -73,15 +78,15 @@ func (t *target) isFor(ref *v1alpha1.UpgradeReference) bool {
 
 // concerns reports whether the upgrade may change the node, now or later.
 func (t *target) concerns(n *node) bool {
-	return n.eligible() && t.selects(n) && !t.unsupported(n)
+	return n.eligible() && t.selects(n) && !t.unsupported(n) && t.mayRenew(n)
 }
 
 // unsupported reports whether an upgrade of this type is not possible on the node: no agent
-// can run there; or Kubernetes does not come to it as a sysext image, and the upgrade is no
-// Reboot. A node that has begun a Reboot, or is released for one, is first brought back into
-// service.
+// can run there; or Kubernetes does not come to it as a sysext image, and the upgrade brings a
+// version. A node that has begun one that brings none, or is released for it, is first brought back
+// into service.
 func (t *target) unsupported(n *node) bool {
-	if n.noAgent() || !n.status.LacksImage() || t != nil && t.reboot {
+	if n.noAgent() || !n.status.LacksImage() || t != nil && t.versionless() {
 		return n.noAgent()
 	}
 	return !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))
@@ -92,8 +97,9 @@ func (t *target) selects(n *node) bool {
 	return t == nil || t.selector.Empty() || t.selector.Matches(labels.Set(n.Labels))
 }
 
-// leavesOut reports whether the policy or the upgrade does not select the node.
-func (t *target) leavesOut(n *node) bool { return !n.managed || !t.selects(n) }
+// leavesOut reports whether the policy or the upgrade does not select the node, or the upgrade has nothing to do on
+// nodes like it.
+func (t *target) leavesOut(n *node) bool { return !n.managed || !t.selects(n) || !t.mayRenew(n) }
 
 // typeFor returns the upgrade's type for the node: a minor where the node's own version makes it one, and else
 // a patch. One that joins after a patch may be a minor behind; one whose kubelet says so makes the whole upgrade
@@ -176,8 +182,11 @@ func noNode(r *reading, t *target) clusterstate.Hold {
 		return clusterstate.Hold{}
 	}
 	fitting := "node that gets Kubernetes as a sysext image"
-	if t.reboot {
+	switch {
+	case t.reboot:
 		fitting = "node on which an agent can run"
+	case t.certificates:
+		fitting = "control-plane node whose certificates kubeadm renews"
 	}
 	message := "this cluster has no " + fitting
 	switch {
@@ -190,7 +199,7 @@ func noNode(r *reading, t *target) clusterstate.Hold {
 }
 
 func versionUnreadable(_ *reading, t *target) clusterstate.Hold {
-	if _, err := version.Parse(t.Spec.Version); err != nil && !t.reboot {
+	if _, err := version.Parse(t.Spec.Version); err != nil && !t.versionless() {
 		return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: err.Error(), Stays: true}
 	}
 	return clusterstate.Hold{}
@@ -198,7 +207,7 @@ func versionUnreadable(_ *reading, t *target) clusterstate.Hold {
 
 func kubeletUnreadable(r *reading, t *target) clusterstate.Hold {
 	for _, n := range r.nodes {
-		if err := n.runs.problem; err != nil && !t.reboot && t.concerns(n) {
+		if err := n.runs.problem; err != nil && !t.versionless() && t.concerns(n) {
 			return clusterstate.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
 		}
 	}
@@ -206,7 +215,7 @@ func kubeletUnreadable(r *reading, t *target) clusterstate.Hold {
 }
 
 func notOffered(r *reading, t *target) clusterstate.Hold {
-	if t.reboot {
+	if t.versionless() {
 		return clusterstate.Hold{}
 	}
 	offered := t.images(r)
@@ -231,7 +240,7 @@ func notOffered(r *reading, t *target) clusterstate.Hold {
 // belongs to their digests.
 func tooNew(r *reading, t *target) clusterstate.Hold {
 	wanted := r.automaticSpec(v1alpha1.TypePatch)
-	if t.reboot || !t.isByCoordinator() || wanted == nil {
+	if t.versionless() || !t.isByCoordinator() || wanted == nil {
 		return clusterstate.Hold{}
 	}
 	minAge := clusterstate.Seconds(wanted.MinAgeSeconds)
@@ -258,7 +267,7 @@ func (t *target) architectures(r *reading) []string {
 
 // images returns those that the source offers, one for each architecture.
 func (t *target) images(r *reading) []v1alpha1.Image {
-	if t.reboot {
+	if t.versionless() {
 		return nil
 	}
 	offered := r.snapshot.Source.Images(t.to.String())
@@ -271,7 +280,7 @@ func (t *target) images(r *reading) []v1alpha1.Image {
 
 // apiServerStep holds an upgrade that kubeadm cannot do with the apiservers' versions.
 func apiServerStep(r *reading, t *target) clusterstate.Hold {
-	if t.kubeletsOnly() {
+	if !t.runsKubeadmUpgrade() {
 		return clusterstate.Hold{}
 	}
 	if len(r.snapshot.APIServers) == 0 {
@@ -298,7 +307,7 @@ func (t *target) leavesNewer(apiServer version.Version) bool {
 // apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an
 // apiserver on a node that it skips.
 func apiServerLeftBehind(r *reading, t *target) clusterstate.Hold {
-	if t.kubeletsOnly() {
+	if !t.runsKubeadmUpgrade() {
 		return clusterstate.Hold{}
 	}
 	_, others := r.divideAPIServers(t)
@@ -319,13 +328,15 @@ func skew(pod clusterstate.StaticPod, err error) clusterstate.Hold {
 }
 
 // derive returns the upgrade's type and the oldest version that it upgrades from. A
-// Reboot has none. Nodes that are stuck count only if there are no others: a dead one that is a
+// Reboot has none, nor has the renewal of certificates. Nodes that are stuck count only if there are no others: a dead one that is a
 // minor behind does not make a patch a minor, and comes along later (typeFor). So do all that are a minor
 // behind, if the coordinator has created a patch and an apiserver is of its minor: they have joined since.
 func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	switch {
 	case t.reboot:
 		return v1alpha1.TypeReboot, ""
+	case t.certificates:
+		return v1alpha1.TypeCertificates, ""
 	case t.back:
 		return v1alpha1.TypeRollback, r.newestTaken(t)
 	}

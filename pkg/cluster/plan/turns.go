@@ -139,6 +139,9 @@ func (c *cluster) reached(t *v1alpha1.HookTurn, n *node) bool {
 		return n.kubeadmDone
 	case c.target.isFor(&t.Upgrade):
 		return n.upToDate
+	case t.Version == "" && t.Release == v1alpha1.ReleaseControlPlane: // a renewal of certificates
+		renewed := n.status.CertificatesRenewed
+		return renewed != nil && renewed.Upgrade.UID == t.Upgrade.UID
 	case t.Version == "": // a Reboot
 		before := n.status.Reboot.FromBootID
 		return n.status.Upgrade != nil && n.status.Upgrade.UID == t.Upgrade.UID && before != "" && n.BootID != before

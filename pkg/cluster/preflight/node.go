@@ -104,7 +104,7 @@ func (c *checker) staysInService(n *node) bool {
 		return true
 	}
 	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type)
-	if c.strategy.Method != v1alpha1.MethodRestart || kind.KubeletsOnly() || !n.kubelet.SameLine(c.to) {
+	if c.strategy.Method != v1alpha1.MethodRestart || !kind.RunsKubeadmUpgrade() || !n.kubelet.SameLine(c.to) {
 		return false
 	}
 	decided := c.isFor(n) && n.status.Method == v1alpha1.MethodReboot

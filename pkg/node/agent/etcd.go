@@ -156,7 +156,11 @@ func (e *etcdSense) hold(r *round, upgrade v1alpha1.ClusterUpgradeSpec) clusters
 		return clusterstate.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "could not determine whether etcd keeps its majority without this node: " + facts.Problem}
 	}
 	voters := e.voters(e.Node)
-	hold := rules.Etcd(voters, len(voters), e.Node)
+	check := rules.Etcd
+	if r.Spec.Type == v1alpha1.TypeCertificates {
+		check = rules.EtcdForRenewal
+	}
+	hold := check(voters, len(voters), e.Node)
 	if hold.Reason != "" {
 		_, others := e.members()
 		hold.Message += describeUnhealthy(others)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
@@ -55,7 +54,7 @@ func (e *etcdSense) unhealthy(ctx context.Context, r *round) error {
 		switch {
 		case pod == nil:
 			return fmt.Errorf("found no %s pod", component)
-		case r.Spec.Type != v1alpha1.TypeReboot && r.state.Follows(r.Spec) && !version.AtLeast(clusterstate.StaticPodVersion(pod), r.Spec.Version):
+		case r.Spec.Type.HasVersion() && r.state.Follows(r.Spec) && !version.AtLeast(clusterstate.StaticPodVersion(pod), r.Spec.Version):
 			return fmt.Errorf("%s is still at %s", component, clusterstate.StaticPodVersion(pod))
 		case !clusterstate.PodReady(pod):
 			return fmt.Errorf("%s is not Ready", component)

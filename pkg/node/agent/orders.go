@@ -69,8 +69,8 @@ func specHold(node string, spec v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.Clus
 	if spec.Version != upgrade.Spec.Version {
 		return differs("version", spec.Version, upgrade.Spec.Version)
 	}
-	reboots, back := upgrade.Spec.Version == "", upgrade.Spec.Type == v1alpha1.TypeRollback
-	if reboots != (spec.Type == v1alpha1.TypeReboot) || spec.Type == v1alpha1.TypeRollback && !back {
+	asked := upgrade.Spec.Type // a patch of the whole upgrade may be a minor for the node
+	if (!spec.Type.HasVersion() || !asked.HasVersion() || spec.Type == v1alpha1.TypeRollback) && spec.Type != asked {
 		return differs("type", string(spec.Type), string(upgrade.Status.Type))
 	}
 	if boot := upgrade.Status.BootOf(node); spec.FromBootID != boot {

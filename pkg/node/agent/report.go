@@ -233,7 +233,7 @@ func (p *reportSense) addFacts(status *v1alpha1.NodeUpgradeStatus, r *round) {
 	switch {
 	case r.Host == nil:
 		versions.Staged, versions.Pulled = last.Versions.Staged, last.Versions.Pulled
-	case r.Spec.Type != v1alpha1.TypeReboot && r.Spec.Version != "" && machine.Staged(r.Observation):
+	case r.Spec.Type.HasVersion() && r.Spec.Version != "" && machine.Staged(r.Observation):
 		versions.Staged = r.Spec.Version
 		if r.controlPlane && machine.Pulled(r.Observation) {
 			versions.Pulled = r.Spec.Version
@@ -243,10 +243,11 @@ func (p *reportSense) addFacts(status *v1alpha1.NodeUpgradeStatus, r *round) {
 	if facts == nil {
 		status.ImageProblem = last.ImageProblem
 		versions.Kubeadm, versions.ControlPlane, versions.NextBoot = last.Versions.Kubeadm, last.Versions.ControlPlane, last.Versions.NextBoot
+		status.CertificatesRenewed = last.CertificatesRenewed
 		status.Reboot.Required, status.Reboot.Message = last.Reboot.Required, last.Reboot.Message
 		return
 	}
-	status.ImageProblem = facts.Unsupported
+	status.ImageProblem, status.CertificatesRenewed = facts.Unsupported, facts.CertificatesRenewed
 	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Message = rebootReason(*facts, p.host.engine.status)
 	status.Reboot.Required = status.Reboot.Message != ""

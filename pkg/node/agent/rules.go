@@ -129,7 +129,7 @@ func (q *question) policyHold() (clusterstate.Hold, error) { return rules.Policy
 func (q *question) keyringHold() (clusterstate.Hold, error) {
 	keyring := q.policy.Spec.Source.Keyring
 	switch {
-	case keyring == "" || q.Spec.Type == v1alpha1.TypeReboot || q.staged.Keyring == keyring:
+	case keyring == "" || !q.Spec.Type.HasVersion() || q.staged.Keyring == keyring:
 		return clusterstate.Hold{}, nil
 	case !machine.Staged(q.Observation) && q.Slot.Held == "":
 		return clusterstate.Hold{}, nil
@@ -188,7 +188,7 @@ func (q *question) etcdHold() (clusterstate.Hold, error) {
 // downgrade but that of a kubelet within its minor, by a Rollback, and no kubelet newer than a
 // running apiserver.
 func (q *question) skewHold() (clusterstate.Hold, error) {
-	if q.Spec.Type == v1alpha1.TypeReboot {
+	if !q.Spec.Type.HasVersion() {
 		return clusterstate.Hold{}, nil
 	}
 	clusterAPIDecides := rules.ClusterAPIDecides(q.policy)
@@ -203,8 +203,8 @@ func (q *question) skewHold() (clusterstate.Hold, error) {
 
 // rehearsalHold needs facts of this round: they are gathered anew before the node takes its slot.
 func (q *question) rehearsalHold() (clusterstate.Hold, error) {
-	if q.Host == nil {
-		return clusterstate.Hold{}, nil // locking waits for them
+	if q.Host == nil || q.Spec.Type == v1alpha1.TypeCertificates {
+		return clusterstate.Hold{}, nil // locking waits for them, and nothing boots where certificates are renewed
 	}
 	version := q.Spec.Version
 	if q.Spec.Type == v1alpha1.TypeReboot {

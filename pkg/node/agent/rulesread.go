@@ -56,7 +56,7 @@ func readPolicy(ctx context.Context, q *question) (err error) {
 }
 
 func readStaging(_ context.Context, q *question) error {
-	if q.policy.Spec.Source.Keyring == "" || q.Spec.Type == v1alpha1.TypeReboot {
+	if q.policy.Spec.Source.Keyring == "" || !q.Spec.Type.HasVersion() {
 		return nil
 	}
 	request, err := q.config.Host.LastRequest(verb.Stage)
@@ -102,7 +102,7 @@ func readSlot(ctx context.Context, q *question) error {
 }
 
 func readAPIServers(ctx context.Context, q *question) error {
-	if q.Spec.Type == v1alpha1.TypeReboot {
+	if !q.Spec.Type.HasVersion() {
 		return nil
 	}
 	pods, err := q.config.Account.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})

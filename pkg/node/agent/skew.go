@@ -36,7 +36,7 @@ func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, clus
 	if err != nil {
 		return err
 	}
-	oneTurn := clusterAPIDecides && o.Host != nil && o.Host.ControlPlane && !o.Spec.Type.KubeletsOnly()
+	oneTurn := clusterAPIDecides && o.Host != nil && o.Host.ControlPlane && o.Spec.Type.RunsKubeadmUpgrade()
 	if o.Spec.Release == v1alpha1.ReleaseControlPlane || oneTurn {
 		err := version.CheckAPIServers(append(slices.Collect(maps.Values(servers)), target)...)
 		if err != nil || !oneTurn {

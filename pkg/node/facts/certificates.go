@@ -2,6 +2,7 @@ package facts
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
@@ -43,6 +45,17 @@ func (g *gatherer) certificates() {
 	g.authorities()
 	g.certificateUse()
 	g.facts.CertificateRenewalDisabled = g.isControlPlane() && g.renewalDisabled()
+}
+
+// Certificates returns the node's certificates, and which programs use them now, without its other facts.
+func Certificates(ctx context.Context, l host.Layout) v1alpha1.NodeFacts {
+	g := newGatherer(l, func(name string) (service, error) { return askSystemd(ctx, name) })
+	g.handshake = func(address, client string) ([]byte, error) { return servedAt(ctx, l, address, client) }
+	g.now = time.Now()
+	for _, collect := range []func(){g.kubelet, g.staticPods, g.certificates} {
+		g.protect(collect)
+	}
+	return g.facts
 }
 
 func (g *gatherer) exists(path string) bool {

@@ -90,6 +90,10 @@ func (l Layout) gatherRecords(facts *verb.HostFacts) error {
 	if done != nil && !l.joinedSince(*done) {
 		facts.Kubeadm = *done
 	}
+	if facts.CertificatesRenewed, err = readJSON[v1alpha1.CertificatesRenewed](certificatesRenewedFile(l.Root())); err != nil {
+		return err
+	}
+	facts.RenewalLeft = l.exists(CertificatesCopy)
 	if facts.Guarded, err = l.GuardArmed(); err != nil {
 		return err
 	}

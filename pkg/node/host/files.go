@@ -28,6 +28,10 @@ func resultFile(root string, v verb.Verb) string {
 
 func kubeadmDoneFile(root string) string { return filepath.Join(StateDir(root), "kubeadm-done.json") }
 
+func certificatesRenewedFile(root string) string {
+	return filepath.Join(StateDir(root), "certificates-renewed.json")
+}
+
 func ignoredRebootFile(root string) string { return filepath.Join(StateDir(root), "reboot-file.json") }
 
 func guardFile(root string) string { return filepath.Join(StateDir(root), "guard.json") }
@@ -160,6 +164,11 @@ func (l Layout) BootID() (string, error) {
 // nil if there is none.
 func (l Layout) KubeadmDone() (*verb.KubeadmDone, error) {
 	return readJSON[verb.KubeadmDone](kubeadmDoneFile(l.Root()))
+}
+
+// SetCertificatesRenewed records a renewal of certificates that has ended well.
+func (l Layout) SetCertificatesRenewed(r v1alpha1.CertificatesRenewed) error {
+	return writeJSON(certificatesRenewedFile(l.Root()), r)
 }
 
 // SetKubeadmDone records a `kubeadm upgrade` that succeeded.

@@ -74,6 +74,10 @@ const (
 // pod can read Root and a snapshot contains every Secret of the cluster.
 const SnapshotsDir = "/var/lib/kubectl-upgrade/snapshots"
 
+// CertificatesCopy has the certificates and keys that were there before, while they are being renewed. It is
+// outside Root, because the agent's pod can read Root.
+const CertificatesCopy = "/var/lib/kubectl-upgrade/certificates.json"
+
 const (
 	bootIDFile         = "/proc/sys/kernel/random/boot_id"
 	rebootRequiredFile = "/run/reboot-required"

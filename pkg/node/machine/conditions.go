@@ -89,9 +89,12 @@ func (s State) drained() bool {
 
 // ConditionMessage is the message of these conditions.
 func ConditionMessage(s State, spec v1alpha1.NodeUpgradeSpec, node string) string {
-	what := "a reboot for the operating system"
-	if spec.Type != v1alpha1.TypeReboot {
-		what = "to " + spec.Version
+	what := "to " + spec.Version
+	switch spec.Type {
+	case v1alpha1.TypeReboot:
+		what = "a reboot for the operating system"
+	case v1alpha1.TypeCertificates:
+		what = "the renewal of certificates"
 	}
 	return fmt.Sprintf("upgrade %s: %s (kubectl upgrade status %s)", s.Upgrade.Name, what, node)
 }

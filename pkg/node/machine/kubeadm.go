@@ -17,6 +17,7 @@ import (
 const (
 	takesSnapshot = "a snapshot of etcd is being taken"
 	runsKubeadm   = "kubeadm is running"
+	renews        = "certificates are being renewed"
 )
 
 // snapshotting takes a snapshot of etcd before the first kubeadm of an upgrade. The
@@ -50,19 +51,57 @@ func needsEtcdSnapshot(s State, o Observation) bool {
 	return o.Spec.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotRequired && o.Host.ControlPlane && s.Snapshot == nil && !kubeadmDone(o)
 }
 
-// kubeadm runs `kubeadm upgrade`. Once started, it is never interrupted.
+// kubeadmVerb returns what the step Kubeadm runs, and its message.
+func kubeadmVerb(o Observation) (v verb.Verb, message string) {
+	if o.Spec.Type == v1alpha1.TypeCertificates || o.Work[verb.Renew].Running {
+		return verb.Renew, renews
+	}
+	return verb.Kubeadm, runsKubeadm
+}
+
+// hasRenewed reports whether the certificates were renewed for the order's upgrade.
+func hasRenewed(o Observation) bool {
+	done := o.Host.CertificatesRenewed
+	return done != nil && o.Spec.Upgrade != nil && done.Upgrade.UID == o.Spec.Upgrade.UID
+}
+
+const putBackKey = "put-back"
+
+// putBack puts back the certificates that a renewal has left half done, as after a power cut: whatever is ordered by
+// now, each needs its key.
+func putBack(s State, o Observation) (State, Action) {
+	if s.Step == "" {
+		s = s.enter(v1alpha1.StepIdle, o)
+	}
+	work := o.Work[verb.PutBack]
+	s = s.withReason(v1alpha1.ReasonRenewalFailed, "a renewal of certificates was interrupted: the former ones are being put back")
+	switch failedAt := work.FinishedAt; {
+	case work.Running:
+		return s, Action{}
+	case !work.OK && work.ended(putBackKey) && !failedAt.After(o.Now) && o.Now.Before(failedAt.Add(confRetry)):
+		return s.withReason(work.Reason, "a renewal of certificates was interrupted, and the former ones could not be put back: "+work.Message), wakeAt(failedAt.Add(confRetry))
+	}
+	return withWork(s, o, verb.PutBack, putBackKey)
+}
+
+// kubeadm runs `kubeadm upgrade`, or renews certificates. Once started, it is never interrupted.
 func kubeadm(s State, o Observation) (State, Action) {
-	key, work := attemptKey(s, o), o.Work[verb.Kubeadm]
+	run, message := kubeadmVerb(o)
+	key, work := attemptKey(s, o), o.Work[run]
 	ended := work.endedInStep(s, key)
 	switch {
 	case work.Running:
-		return s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}
+		return s.withReason(v1alpha1.ReasonReleased, message), Action{}
+	case o.Host.RenewalLeft:
+		return putBack(s, o)
+	case ended && work.OK && !kubeadmDone(o) && run == verb.Renew:
+		return abortAndRetry(s, o, v1alpha1.ReasonRenewalFailed, "the certificates were renewed, and yet the node has no record of it")
 	case ended && work.OK && !kubeadmDone(o):
 		return abortAndRetry(s, o, v1alpha1.ReasonKubeadmFailed,
 			fmt.Sprintf("kubeadm succeeded, and yet the node's files do not say that it reached %s: they say %s", o.Spec.Version, cmp.Or(o.Host.KubeadmVersion, "nothing")))
 	case kubeadmDone(o):
 		s.KubeadmLog = ""
-		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) && !o.Host.ControlPlane {
+		if leavesService(s, o) && !o.Host.ControlPlane {
 			return afterKubeadm(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
@@ -81,7 +120,12 @@ func kubeadm(s State, o Observation) (State, Action) {
 	if o.Rules == nil {
 		return s, Action{}
 	}
-	return withWork(s.withReason(v1alpha1.ReasonReleased, runsKubeadm), o, verb.Kubeadm, key)
+	return withWork(s.withReason(v1alpha1.ReasonReleased, message), o, run, key)
+}
+
+// leavesService reports whether the node goes on with its kubelet after kubeadm, out of service.
+func leavesService(s State, o Observation) bool {
+	return o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) && o.Spec.Type != v1alpha1.TypeCertificates
 }
 
 // checking ends pass 1. The node keeps its slot until the control plane is healthy. One that goes by
@@ -91,7 +135,7 @@ func checking(s State, o Observation) (State, Action) {
 	switch {
 	case o.Health == nil:
 		return awaitHealth(s, o, limit, "kubeadm")
-	case o.Health.OK && o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o):
+	case o.Health.OK && leavesService(s, o):
 		return afterKubeadm(s, o)
 	case o.Health.OK:
 		return s.uncounted().enter(v1alpha1.StepUnlocking, o), Action{} // the node never left service

@@ -73,7 +73,7 @@ func beginAttempt(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	case !kubeadmDone(o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
-	case o.Spec.Release == v1alpha1.ReleaseNode:
+	case leavesService(s, o):
 		return afterKubeadm(s, o)
 	}
 	return s.enter(v1alpha1.StepChecking, o), Action{}

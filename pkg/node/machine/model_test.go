@@ -174,6 +174,11 @@ func (m *model) wantRebootAlways(upgrade string) {
 	m.spec.FromBootID, m.host.RebootRequired = m.host.BootID, asks
 }
 
+// wantCertificates requests the renewal of the node's certificates.
+func (m *model) wantCertificates(upgrade string) {
+	m.spec.Upgrade, m.spec.Type, m.spec.Version, m.spec.Image, m.spec.FromBootID = m.reference(upgrade), v1alpha1.TypeCertificates, "", nil, ""
+}
+
 func (m *model) observe() Observation {
 	ended := m.endedVerbs()
 	pending := m.hostProblem == "" && m.ended != ended
@@ -333,6 +338,7 @@ func (m *model) do(a Action) {
 		m.node.OurCordon = false
 	case DoFree:
 		m.check(!m.busy(), "the slot is freed while work runs on the node")
+		m.check(!m.host.RenewalLeft || m.hostProblem != "", "the slot is freed while certificates are half renewed")
 		m.check(m.hostProblem != "" || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")
 		m.check(!m.node.OurCordon && m.node.SlotMark == "", "the slot is freed before the uncordon")
 		m.check(!m.node.GuardReport, "the slot is freed while the guard's report is on the Node")
@@ -355,7 +361,7 @@ func (m *model) waitedForVolumes() bool {
 
 // busy reports whether a verb runs for which the node keeps its slot.
 func (m *model) busy() bool {
-	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
+	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Renew, verb.PutBack, verb.Activate, verb.Restart} {
 		if m.work[v].Running {
 			return true
 		}
@@ -385,10 +391,10 @@ func (m *model) run(a Action) {
 	if m.refusedStart(a) {
 		return
 	}
-	m.check(m.managed || !BetweenAttempts(m.state.Step) || a.Verb == verb.Uninstall, "%s begins on a node that is not managed", a.Verb)
+	m.check(m.managed || !BetweenAttempts(m.state.Step) || a.Verb == verb.Uninstall || a.Verb == verb.PutBack, "%s begins on a node that is not managed", a.Verb)
 	m.check(a.Verb != verb.Uninstall || m.giveBack && m.held == "" && !m.node.Marked() && !m.busy(), "uninstall begins on a node that is being upgraded")
 	m.host.HasFiles = true
-	m.check(m.packages == "" || a.Verb == verb.Uninstall || a.Verb == verb.Confirm, "%s runs on a node without a sysext image", a.Verb)
+	m.check(m.packages == "" || slices.Contains([]verb.Verb{verb.Uninstall, verb.Confirm, verb.Renew, verb.PutBack}, a.Verb), "%s runs on a node without a sysext image", a.Verb)
 	switch a.Verb {
 	case verb.Snapshot:
 		m.check(m.held != "" && !m.gate.Holds(), "a snapshot is taken without a slot, or with the gate closed")
@@ -401,6 +407,13 @@ func (m *model) run(a Action) {
 		m.check(m.pulled || !m.host.ControlPlane, "kubeadm begins before its images are pulled")
 		m.check(m.spec.EtcdSnapshotPolicy != v1alpha1.EtcdSnapshotRequired || !m.host.ControlPlane || m.snapshots > 0 && m.persisted.Snapshot != nil, "kubeadm begins before a snapshot is in the status")
 		m.unverified = m.spec.Release == v1alpha1.ReleaseControlPlane
+	case verb.Renew:
+		m.check(m.spec.Type == v1alpha1.TypeCertificates && m.host.ControlPlane, "certificates are renewed in a %s", m.spec.Type)
+		m.check(m.held != "" && !m.gate.Holds(), "certificates are renewed without a slot, or with the gate closed")
+		m.check(!m.host.RenewalLeft, "certificates are renewed while those of a former renewal are half done")
+		m.host.RenewalLeft, m.unverified = true, true
+	case verb.PutBack:
+		m.check(m.host.RenewalLeft && !m.work[verb.Renew].Running, "certificates are put back that are not half renewed, or while that runs")
 	case verb.Activate:
 		flipped := m.host.Active == m.spec.Version
 		m.check(flipped || m.held != "" && m.lastCheckOpen, "the image is activated after a last check with a closed gate")
@@ -625,6 +638,15 @@ func (m *model) settle(ok bool) {
 		if m.host.ControlPlane {
 			m.host.ControlPlaneVersion = m.to
 		}
+	}
+	if m.work[verb.Renew].Running {
+		m.host.RenewalLeft = false
+	}
+	if end(verb.Renew, v1alpha1.ReasonRenewalFailed) {
+		m.host.CertificatesRenewed = &v1alpha1.CertificatesRenewed{Upgrade: *m.spec.Upgrade}
+	}
+	if end(verb.PutBack, v1alpha1.ReasonRenewalFailed) {
+		m.host.RenewalLeft = false
 	}
 	if end(verb.Activate, v1alpha1.ReasonActivateFailed) {
 		m.host.Active, m.host.Guarded, m.host.Rollback = m.to, true, nil

@@ -95,6 +95,8 @@ func verbRunning(s State, o Observation) (State, bool) {
 		return runsAhead(resumeStep(s, o, v1alpha1.StepKubeadmAhead)), true
 	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm):
 		return resumeStep(s, o, v1alpha1.StepKubeadm), true
+	case unknown(verb.Renew, v1alpha1.StepKubeadm):
+		return resumeStep(s, o, v1alpha1.StepKubeadm), true
 	case unknown(verb.Activate, v1alpha1.StepActivating), unknown(verb.Restart, v1alpha1.StepRestarting):
 		return s, true // it ends soon; the next observation decides how to go on
 	}

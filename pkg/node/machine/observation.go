@@ -196,7 +196,7 @@ func (o Observation) succeeded(v verb.Verb, key string) bool {
 
 // Staged reports whether spec's image is on the disk and verified, beside the one that runs.
 func Staged(o Observation) bool {
-	if o.Spec.Type == v1alpha1.TypeReboot {
+	if !o.Spec.Type.HasVersion() {
 		return true
 	}
 	return o.Host != nil && o.Host.ConfProblem == "" && o.Host.MissingImage == "" && o.succeeded(verb.Stage, StageKey(o.Spec)) &&
@@ -206,7 +206,7 @@ func Staged(o Observation) bool {
 // Pulled reports whether the control plane's container images are present, or kubeadm has
 // used them already. It is true on a worker, which needs none.
 func Pulled(o Observation) bool {
-	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)) && !pullOutdated(o))
+	return o.Host != nil && (!o.Host.ControlPlane || !o.Spec.Type.HasVersion() || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)) && !pullOutdated(o))
 }
 
 // pullOutdated reports, by facts that are newer than the pull, whether an image is not on the node any more, or the images
@@ -218,11 +218,14 @@ func pullOutdated(o Observation) bool {
 	return (gone || o.Host.ConfigurationChanged) && o.Host.At.After(ended)
 }
 
-// kubeadmDone reports whether kubeadm upgrade has completed for the target, or must not run for it: it is
+// kubeadmDone reports whether kubeadm has completed for the target, or must not run for it: it is
 // not part of it, or would take newer static pods back.
 func kubeadmDone(o Observation) bool {
+	if o.Spec.Type == v1alpha1.TypeCertificates {
+		return hasRenewed(o)
+	}
 	newer := o.Host.ControlPlane && o.Host.ControlPlaneVersion != o.Spec.Version && version.AtLeast(o.Host.ControlPlaneVersion, o.Spec.Version)
-	return o.Spec.Type.KubeletsOnly() || newer || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
+	return !o.Spec.Type.RunsKubeadmUpgrade() || newer || version.AtLeast(o.Host.KubeadmVersion, o.Spec.Version)
 }
 
 // done reports whether the node has reached spec. A control-plane node that joined at the
@@ -231,6 +234,8 @@ func done(s State, o Observation) bool {
 	switch o.Spec.Type {
 	case v1alpha1.TypeReboot:
 		return !asksForReboot(o) || rebooted(s, o)
+	case v1alpha1.TypeCertificates:
+		return hasRenewed(o)
 	case v1alpha1.TypeRollback:
 		return version.AtLeast(o.Spec.Version, o.Node.KubeletVersion)
 	}
@@ -280,7 +285,7 @@ func cordoned(o Observation) bool {
 // Once another upgrade is requested, only the symlink still has it. A node without a
 // symlink may come back with any version: its packages may have changed on the disk.
 func expectedVersion(s State, o Observation) string {
-	if o.Spec.Type == v1alpha1.TypeReboot || !s.Follows(o.Spec) {
+	if !o.Spec.Type.HasVersion() || !s.Follows(o.Spec) {
 		return nextBoot(o)
 	}
 	return o.Spec.Version

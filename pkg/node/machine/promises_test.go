@@ -233,7 +233,7 @@ func (m *model) advance() {
 
 // wantAny requests a patch by any method, or a reboot.
 func (m *model) wantAny(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"patch", "restart", "soft-reboot", "reboot", "back"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"patch", "restart", "soft-reboot", "reboot", "back", "certificates"}).Draw(t, "what") {
 	case "restart":
 		m.want("patch")
 		m.spec.Method = v1alpha1.MethodRestart
@@ -253,6 +253,15 @@ func (m *model) wantAny(t *rapid.T) {
 	case "back":
 		m.wantBack("back")
 		m.spec.HoldAfter = rapid.Bool().Draw(t, "is put on hold")
+	case "certificates":
+		if !m.host.ControlPlane {
+			m.want("patch")
+			break
+		}
+		m.wantCertificates("certificates")
+		if rapid.Bool().Draw(t, "from packages") {
+			m.usePackages(rapid.Bool().Draw(t, "merged"))
+		}
 	default:
 		m.want("patch")
 	}
@@ -262,6 +271,10 @@ func (m *model) wantAny(t *rapid.T) {
 func (m *model) finished() bool {
 	if from := m.spec.FromBootID; m.spec.Type == v1alpha1.TypeReboot && from != "" {
 		return m.state.Step == v1alpha1.StepIdle && m.host.BootID != from
+	}
+	if m.spec.Type == v1alpha1.TypeCertificates {
+		renewed := m.host.CertificatesRenewed
+		return m.state.Step == v1alpha1.StepIdle && renewed != nil && renewed.Upgrade == *m.spec.Upgrade && !m.host.RenewalLeft
 	}
 	if m.spec.Type == v1alpha1.TypeReboot {
 		return m.state.Step == v1alpha1.StepIdle && (m.packages != "" || m.host.Active == oldVersion) && (!m.host.RebootRequired || m.rebootsLater && m.state.RebootedFrom != "")

@@ -206,6 +206,8 @@ func (m *model) command(t *testing.T, words []string) {
 			break
 		}
 		m.wantReboot(arg)
+	case "want-certificates":
+		m.wantCertificates(arg)
 	case "method":
 		m.spec.Method = v1alpha1.Method(arg)
 	case "mounted": // below /usr or /opt

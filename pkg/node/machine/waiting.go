@@ -15,6 +15,9 @@ import (
 func betweenAttempts(s State, o Observation) (State, Action) {
 	// A mark on a node that has nothing of kubectl-upgrade is not of an upgrade: a kubelet
 	// may annotate its own Node.
+	if o.Host.RenewalLeft && !o.Work[verb.Renew].Running {
+		return putBack(s, o)
+	}
 	if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == "") {
 		return unmanaged(s, o)
 	}
@@ -29,7 +32,7 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 		s = s.withoutUpgrade()
 	}
 	switch {
-	case o.Host.Unsupported != nil && o.Spec.Type != v1alpha1.TypeReboot:
+	case o.Host.Unsupported != nil && o.Spec.Type.HasVersion():
 		return s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.Unsupported.Text()), Action{}
 	case o.Host.Armed && disarmDue(o):
 		if s.Step == "" { // the first step, so that a refused start is reported
@@ -74,7 +77,9 @@ func disarmDue(o Observation) bool {
 
 func upToDate(s State, o Observation) string {
 	switch {
-	case o.Spec.Type != v1alpha1.TypeReboot:
+	case o.Spec.Type == v1alpha1.TypeCertificates:
+		return "the node's certificates were renewed"
+	case o.Spec.Type.HasVersion():
 		return "the node runs " + o.Node.KubeletVersion
 	case rebooted(s, o):
 		return "the node was rebooted"

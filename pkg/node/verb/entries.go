@@ -20,6 +20,8 @@ const (
 	Pull     Verb = "pull"
 	Snapshot Verb = "snapshot"
 	Kubeadm  Verb = "kubeadm"
+	Renew    Verb = "renew"
+	PutBack  Verb = "put-back"
 	Activate Verb = "activate"
 	Restart  Verb = "restart"
 	Confirm  Verb = "confirm"
@@ -182,6 +184,42 @@ var kubeadmUpgrade = Entry{
 func kubeadmArgs(o Input) (KubeadmArgs, error) {
 	image, err := o.image()
 	return KubeadmArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.Digest.SHA256()}, err
+}
+
+// RenewArgs are the arguments of Renew.
+type RenewArgs struct {
+	// Upgrade is the ClusterUpgrade that the renewal is for.
+	Upgrade v1alpha1.UpgradeReference `json:"upgrade"`
+	// ClusterConfiguration is the one in the ConfigMap kubeadm-config. It has the lifetime of certificates.
+	ClusterConfiguration string `json:"clusterConfiguration"`
+}
+
+var renew = Entry{
+	Verb:         Renew,
+	Help:         "renew the certificates that kubeadm has issued, and restart what does not load them",
+	ChecksSpec:   true,
+	Timeout:      15 * time.Minute, // programs have five minutes to use them
+	Failed:       v1alpha1.ReasonRenewalFailed,
+	ControlPlane: true,
+	ChangesFacts: true,
+	Args:         args(renewArgs),
+}
+
+func renewArgs(o Input) (RenewArgs, error) {
+	if o.Spec.Upgrade == nil {
+		return RenewArgs{}, errors.New("a renewal of certificates was requested without an upgrade")
+	}
+	config, err := o.ClusterConfiguration()
+	return RenewArgs{Upgrade: *o.Spec.Upgrade, ClusterConfiguration: config}, err
+}
+
+var putBack = Entry{
+	Verb:         PutBack,
+	Help:         "put back the certificates that a renewal which was interrupted has left",
+	Timeout:      time.Minute,
+	Failed:       v1alpha1.ReasonRenewalFailed,
+	ChangesFacts: true,
+	NeedsNoState: true,
 }
 
 // ActivateArgs are the arguments of Activate.

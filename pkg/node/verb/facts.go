@@ -61,6 +61,11 @@ type HostFacts struct {
 	// HasFiles reports whether kubectl-upgrade keeps files on the node that the verb
 	// "uninstall" removes.
 	HasFiles bool `json:"hasFiles,omitempty"`
+	// CertificatesRenewed is the record of the last renewal of certificates. Nil: there was none.
+	CertificatesRenewed *v1alpha1.CertificatesRenewed `json:"certificatesRenewed,omitempty"`
+	// RenewalLeft reports whether a renewal of certificates has begun and not ended: it runs, or has left a copy of the
+	// former files, which the verb "put-back" puts back.
+	RenewalLeft bool `json:"renewalLeft,omitempty"`
 	// Guarded reports whether the guard may still return the node to its former version.
 	Guarded bool `json:"guarded,omitempty"`
 	// Rollback is the record of the last rollback since the last activation, if any.

@@ -8,7 +8,7 @@ import (
 )
 
 // Table has every verb.
-var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, activate, restart, confirm, etcdHealth, uninstall}
+var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, renew, putBack, activate, restart, confirm, etcdHealth, uninstall}
 
 // Entry has the properties of a verb.
 type Entry struct {

@@ -14,6 +14,7 @@ type nodeCertificates struct {
 	node         string
 	controlPlane bool
 	labels       map[string]string
+	leftAlone    bool // no upgrade renews them
 	certificates []v1alpha1.CertificateFacts
 }
 
@@ -27,7 +28,7 @@ func certificatesIn(s *clusterstate.Snapshot) []nodeCertificates {
 	for i := range s.Inventories {
 		one := &s.Inventories[i]
 		if n := nodes[one.Name]; n != nil && len(one.Certificates) > 0 {
-			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), n.Labels, one.Certificates})
+			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), n.Labels, one.CertificateRenewalDisabled, one.Certificates})
 		}
 	}
 	return kept
@@ -78,10 +79,14 @@ func (s *scrape) frozenCertificates() {
 	var planes []preflight.ControlPlane
 	for _, n := range s.nodeCertificates {
 		if n.controlPlane {
-			planes = append(planes, preflight.ControlPlane{Name: n.node, Labels: n.labels, Certificates: n.certificates})
+			planes = append(planes, preflight.ControlPlane{Name: n.node, Labels: n.labels, Facts: &v1alpha1.NodeFacts{Certificates: n.certificates, CertificateRenewalDisabled: n.leftAlone}})
 		}
 	}
-	for _, held := range preflight.Frozen(planes, s.Snapshot.Schedules, s.now) {
-		s.set(certificateFrozen, 1, held.Node, rules.CertificateKind(*held.Certificate))
+	var automatic []v1alpha1.AutomaticUpgrade
+	if s.Snapshot.Policy != nil {
+		automatic = s.Snapshot.Policy.Spec.Automatic
+	}
+	for _, held := range preflight.Frozen(planes, s.Snapshot.Schedules, automatic, s.now) {
+		s.set(certificateFrozen, 1, held.Node, rules.CertificateKind(held.Certificate))
 	}
 }

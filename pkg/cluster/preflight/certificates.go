@@ -78,7 +78,7 @@ const (
 	rotatesAdvice = "The kubelet rotates it before it expires, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests show why."
 	rotatedAdvice = "The kubelet rotates a certificate only before it expires: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to make a new one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
 	renewedAdvice = "Nothing needs to be done if the upgrade runs before that: kubeadm renews those of each component that it upgrades. Otherwise renew them"
-	thisRenews    = "This upgrade renews what kubeadm has issued"
+	thisRenews    = "This upgrade renews what kubeadm has issued."
 	servingAdvice = "Approve the kubelet's next request: kubectl get certificatesigningrequests; or renew it in the way in which it was installed."
 )
 
@@ -231,7 +231,7 @@ func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts, end 
 	case rules.IsKubeletClient(cert):
 		f.Advice = rotatedAdvice
 	case c.renewsOn(n, cert):
-		f.Level, f.Advice = v1alpha1.LevelWarn, thisRenews+"."
+		f.Level, f.Advice = v1alpha1.LevelWarn, thisRenews
 	default:
 		f.Advice = "Renew it" + renewal(n, cert)
 	}
@@ -254,18 +254,16 @@ func (c *checker) certificatesEnd(n *node, certs []v1alpha1.CertificateFacts) {
 
 // renewAdvice returns what to do about certificates of a node that expire soon.
 func (c *checker) renewAdvice(n *node, certs []v1alpha1.CertificateFacts) string {
-	disabled, how := n.facts.CertificateRenewalDisabled, renewal(n, certs...)
-	switch {
-	case c.renewsOn(n, certs...) && disabled:
-		return thisRenews + ": certificateRenewal: false in kubeadm-upgrade.yaml is for upgrades to a version."
+	switch how := renewal(n, certs...); {
 	case c.renewsOn(n, certs...):
-		return thisRenews + "."
-	case c.runsKubeadm(n) && disabled:
+		return thisRenews
+	case !c.runsKubeadm(n):
+		return "Renew them" + how
+	case n.facts.CertificateRenewalDisabled:
 		return "The upgrade does not renew them, as kubeadm-upgrade.yaml has certificateRenewal: false. Renew them" + how
-	case c.runsKubeadm(n):
+	default:
 		return renewedAdvice + how
 	}
-	return "Renew them" + how
 }
 
 // renewsOn reports whether the upgrade, of type Certificates, has still to renew one of these certificates of a node.
@@ -276,10 +274,11 @@ func (c *checker) renewsOn(n *node, certs ...v1alpha1.CertificateFacts) bool {
 // renewal returns what renews one of these certificates of a node, as the end of a sentence.
 func renewal(n *node, certs ...v1alpha1.CertificateFacts) string {
 	isUnknown := func(cert v1alpha1.CertificateFacts) bool { return cert.RenewedBy == "" } // its agent is older
+	byUpgrade, disabled := slices.ContainsFunc(certs, byKubeadm), n.facts.CertificateRenewalDisabled
 	switch {
-	case n.controlPlane && slices.ContainsFunc(certs, byKubeadm):
+	case n.controlPlane && byUpgrade && !disabled:
 		return ": " + Renew(n.name)
-	case n.controlPlane && slices.ContainsFunc(certs, isUnknown):
+	case n.controlPlane && (byUpgrade || slices.ContainsFunc(certs, isUnknown)):
 		return " on that node: " + renewByHand + "."
 	}
 	return " in the way in which it was installed."

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -80,7 +81,8 @@ func (c *checker) toMove(n *node) bool {
 		return !c.upToDate(n)
 	case c.renews:
 		renewed := n.status.CertificatesRenewed
-		return n.controlPlane && (renewed == nil || renewed.Upgrade.UID != string(c.Upgrade.UID))
+		done := renewed != nil && renewed.Upgrade.UID == string(c.Upgrade.UID)
+		return n.controlPlane && !done && (n.facts == nil || len(rules.Renewable(n.facts)) > 0)
 	}
 	boot, fixed := n.Node.Status.NodeInfo.BootID, c.Upgrade.Status.BootOf(n.name)
 	if c.Upgrade.Spec.AlwaysReboots() && (c.Upgrade.Status.TriggerTime == nil || fixed != "") {

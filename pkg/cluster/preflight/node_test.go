@@ -168,7 +168,7 @@ func certificateScenes() []scene {
 			ofType(f, v1alpha1.TypeCertificates)
 			ends("cp-1", 3*day)(f)
 		}, want: []string{"Warn certificate-ending Node/cp-1"}},
-		{check: "certificate-ending", name: "this upgrade renews it, also where others do not", alter: func(f *preflight.Facts) {
+		{check: "certificate-ending", name: "no upgrade renews it, as an administrator keeps kubeadm from it", alter: func(f *preflight.Facts) {
 			renewed(f)
 			ofType(f, v1alpha1.TypeCertificates)
 			facts(f, "cp-1").CertificateRenewalDisabled = true
@@ -188,12 +188,19 @@ func certificateScenes() []scene {
 			ofType(f, v1alpha1.TypeCertificates)
 			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedElsewhere
 		}, want: []string{"Warn certificate-authority-elsewhere Node/cp-1"}},
-		{check: "etcd-single", name: "no member stops for certificates", facts: cluster(1, 1), alter: func(f *preflight.Facts) { ofType(f, v1alpha1.TypeCertificates) }},
-		{check: "etcd-quorum", name: "no member stops for certificates", facts: cluster(2, 1), alter: func(f *preflight.Facts) { ofType(f, v1alpha1.TypeCertificates) }},
+		{check: "etcd-single", name: "no member stops for certificates", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedByKubeadm
+			ofType(f, v1alpha1.TypeCertificates)
+		}},
+		{check: "etcd-quorum", name: "no member stops for certificates", facts: cluster(2, 1), alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedByKubeadm
+			ofType(f, v1alpha1.TypeCertificates)
+		}},
 		{check: "etcd-member", name: "not healthy, and certificates are renewed", alter: func(f *preflight.Facts) {
+			renewed(f)
 			ofType(f, v1alpha1.TypeCertificates)
 			facts(f, "cp-1").Etcd.Members[0].Healthy = false
-		}, want: []string{"Block etcd-member EtcdMember/cp-1"}},
+		}, want: []string{"Block etcd-member EtcdMember/cp-1", "Block etcd-quorum"}},
 		{check: "kubelet-serving-waits", name: "none waits", alter: func(f *preflight.Facts) { f.ServingRequests = []preflight.ServingRequest{} }},
 		{check: "kubelet-serving-waits", name: "two wait", alter: func(f *preflight.Facts) {
 			f.ServingRequests = []preflight.ServingRequest{{Name: "csr-b", Node: "worker-1"}, {Name: "csr-a", Node: "worker-2"}}

@@ -204,9 +204,7 @@ func certificates(f Facts) []Line {
 	}
 	var due []string
 	for _, one := range f.Inventories {
-		if slices.ContainsFunc(one.Certificates, func(c v1alpha1.CertificateFacts) bool {
-			return c.RenewedBy == v1alpha1.RenewedByKubeadm && c.NotAfter.Sub(f.Now) <= rules.CertificateSoon(c)
-		}) {
+		if next, is := rules.NextRenewal(&one.NodeFacts, rules.Soon); is && !next.Due.After(f.Now) {
 			due = append(due, one.Name)
 		}
 	}

@@ -115,7 +115,8 @@ func certificateNotes(list view.CertificateList, o Options) string {
 		if c.State == view.CertificateExpired {
 			expired++
 		}
-		if c.State != view.CertificateValid && c.RenewedBy == v1alpha1.RenewedByKubeadm && !c.AuthorityEndsFirst && !slices.Contains(due, c.Node) {
+		isLeft := c.RenewedBy != v1alpha1.RenewedByKubeadm || c.AuthorityEndsFirst || slices.Contains(list.RenewalDisabled, c.Node)
+		if c.State != view.CertificateValid && !isLeft && !slices.Contains(due, c.Node) {
 			due = append(due, c.Node)
 		}
 		if c.Name == rules.KindAdminCopy || c.Name == "super-admin.conf" {
@@ -141,7 +142,7 @@ func certificateNotes(list view.CertificateList, o Options) string {
 		note(plain, "", "A copy of a kubeconfig is not renewed with it: %s.", strings.Join(copies, "; "))
 	}
 	if len(list.RenewalDisabled) > 0 {
-		note(plain, "", "On %s an upgrade to a version renews no certificate, as kubeadm-upgrade.yaml has certificateRenewal: false; one of type Certificates does.", strings.Join(list.RenewalDisabled, ", "))
+		note(plain, "", "On %s no upgrade renews a certificate, as kubeadm-upgrade.yaml has certificateRenewal: false.", strings.Join(list.RenewalDisabled, ", "))
 	}
 	for i, r := range list.ServingRequests {
 		if i == mostRequests {

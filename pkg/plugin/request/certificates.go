@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // renew makes of u an upgrade of type Certificates.
@@ -28,12 +29,12 @@ func (r Upgrade) checkRenewed(s clusterstate.Snapshot) error {
 	if _, err := r.selector(s); err != nil {
 		return err
 	}
-	var problems, elsewhere []string
+	var problems, left []string
 	some := false
 	for _, n := range s.Nodes {
 		named, problem := slices.Contains(r.Nodes, n.Name), notManaged(s, n)
 		facts := inventoryOf(s, n.Name)
-		isPlane := facts.OnControlPlane(n.ControlPlane)
+		isPlane, why := facts.OnControlPlane(n.ControlPlane), whyNotRenewed(n.Name, facts)
 		switch {
 		case len(r.Nodes) > 0 && !named:
 		case named && !isPlane:
@@ -41,20 +42,32 @@ func (r Upgrade) checkRenewed(s clusterstate.Snapshot) error {
 		case named && problem != "":
 			problems = append(problems, problem)
 		case !isPlane || problem != "":
-		case renewsNone(facts):
-			elsewhere = append(elsewhere, n.Name)
+		case why != "":
+			left = append(left, why)
 		default:
 			some = true
 		}
 	}
-	if len(elsewhere) > 0 && (len(r.Nodes) > 0 || !some) {
-		slices.Sort(elsewhere)
-		problems = append(problems, fmt.Sprintf("kubeadm can renew no certificate of %s, as their authority is elsewhere: `kubectl upgrade certificates` lists them", strings.Join(elsewhere, ", ")))
+	if len(r.Nodes) > 0 || !some {
+		problems = append(problems, left...)
 	}
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "; "))
 	}
 	return nil
+}
+
+// whyNotRenewed returns why no upgrade renews a certificate of a control plane. Empty: one may, or its agent has not
+// told who renews them.
+func whyNotRenewed(node string, facts *v1alpha1.NodeFacts) string {
+	known := func(c v1alpha1.CertificateFacts) bool { return c.RenewedBy != "" }
+	switch {
+	case facts == nil || len(rules.Renewable(facts)) > 0 || !slices.ContainsFunc(facts.Certificates, known):
+		return ""
+	case facts.CertificateRenewalDisabled:
+		return fmt.Sprintf("certificates of %s are left alone, as kubeadm-upgrade.yaml on it says certificateRenewal: false", node)
+	}
+	return fmt.Sprintf("kubeadm renews no certificate of %s, as the keys of their authorities are elsewhere: `kubectl upgrade certificates` lists them", node)
 }
 
 // notManaged returns why no upgrade may change a node; empty: one may.
@@ -75,16 +88,6 @@ func inventoryOf(s clusterstate.Snapshot, name string) *v1alpha1.NodeFacts {
 		return nil
 	}
 	return &s.Inventories[i].NodeFacts
-}
-
-// renewsNone reports whether the node's agent knows that kubeadm renews no certificate there.
-func renewsNone(facts *v1alpha1.NodeFacts) bool {
-	if facts == nil {
-		return false
-	}
-	renewed := func(c v1alpha1.CertificateFacts) bool { return c.RenewedBy == v1alpha1.RenewedByKubeadm }
-	known := func(c v1alpha1.CertificateFacts) bool { return c.RenewedBy != "" }
-	return slices.ContainsFunc(facts.Certificates, known) && !slices.ContainsFunc(facts.Certificates, renewed)
 }
 
 // idleRenewal returns why an upgrade of type Certificates has nothing to do.

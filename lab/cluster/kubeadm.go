@@ -89,8 +89,11 @@ func lastLines(err error) error {
 	return errors.New(strings.Join(lines[len(lines)-many:], "\n"))
 }
 
+// writeKubeconfig writes a kubeconfig of its own with the rights of admin.conf: a cluster may be made with certificates that
+// live for a few minutes.
 func (c *Cluster) writeKubeconfig(ctx context.Context, first string) error {
-	config, err := c.Exec(ctx, first, "cat", "/etc/kubernetes/admin.conf")
+	config, err := c.Exec(ctx, first, "kubeadm", "kubeconfig", "user", "--client-name", "kubernetes-admin", "--org", "kubeadm:cluster-admins",
+		"--validity-period", "8760h", "--config", "/etc/kubernetes/kubeadm-init.yaml")
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,8 @@ var texts = []struct {
 		kubeletConfigFieldsElsewhere[] kubeletFlags[] kubeletFlagsElsewhere[] locksmithd problems[] refreshBlockers[] rehearsals[].changes[] rehearsals[].leftOut[]
 		rehearsals[].problems[].message rehearsals[].untried[] rehearsals[].version softRebootBlocker.message
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
-	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] conditions[].message conditions[].reason conditions[].type
+	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] certificatesRenewed.names[] certificatesRenewed.restarted[] certificatesRenewed.upgrade.name
+		certificatesRenewed.upgrade.uid conditions[].message conditions[].reason conditions[].type
 		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message rehearsal.message slot
 		step steps[].step imageProblem.message upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},

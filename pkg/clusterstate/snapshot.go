@@ -15,6 +15,9 @@ type Snapshot struct {
 	Upgrades     []v1alpha1.ClusterUpgrade      `json:"upgrades"`
 	Records      []v1alpha1.UpgradeRecord       `json:"records,omitempty"`
 	Schedules    []v1alpha1.MaintenanceSchedule `json:"schedules"`
+	// Deleted are upgrades that were deleted before they had ended, as they were last, until they have records. Only
+	// the coordinator knows.
+	Deleted []v1alpha1.ClusterUpgrade `json:"-"`
 	// Policy is the UpgradePolicy named cluster. Nil: there is none yet, and the
 	// defaults apply.
 	Policy *v1alpha1.UpgradePolicy `json:"policy,omitempty"`

@@ -187,21 +187,20 @@ const (
 )
 
 // State returns the state of the schedule alone, and when that changes, if that is
-// known. Every exclusion counts, whatever it excludes. An invalid schedule is Closed;
-// see Check.
+// known. An invalid schedule is Closed; see Check.
 func State(s *v1alpha1.MaintenanceSchedule, now time.Time) (string, *time.Time) {
+	alone := Alone(s, now)
+	return alone.State(), alone.Until
+}
+
+// Alone returns the verdict of the schedule alone. Every exclusion counts, whatever it
+// excludes.
+func Alone(s *v1alpha1.MaintenanceSchedule, now time.Time) Verdict {
 	c, err := compile(s, now)
 	if err != nil {
-		return StateClosed, nil
+		return Verdict{Reason: v1alpha1.ReasonScheduleInvalid, Message: err.Error()}
 	}
-	verdict := verdictOf(c.windows, c.exclusions, true, now)
-	switch {
-	case verdict.Open:
-		return StateOpen, verdict.Until
-	case verdict.Reason == v1alpha1.ReasonExcluded:
-		return StateExcluded, verdict.Until
-	}
-	return StateClosed, verdict.Until
+	return verdictOf(c.windows, c.exclusions, true, now)
 }
 
 // Verdict reports whether an upgrade may begin on a node, and why not.
@@ -220,6 +219,17 @@ type Verdict struct {
 	// Until is when this verdict may change: an open window or an exclusion
 	// ends, a closed one opens. Nil: not within the Horizon.
 	Until *time.Time
+}
+
+// State returns the verdict as a schedule's state.
+func (v Verdict) State() string {
+	switch {
+	case v.Open:
+		return StateOpen
+	case v.Reason == v1alpha1.ReasonExcluded:
+		return StateExcluded
+	}
+	return StateClosed
 }
 
 // span is the time from start, inclusive, to end, exclusive.

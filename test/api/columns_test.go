@@ -14,8 +14,8 @@ import (
 func TestColumns(t *testing.T) {
 	rows := []struct{ kind, object, status, narrow, line, wide string }{
 		{"MaintenanceSchedule", "spec: {timeZone: Europe/Berlin}",
-			`state: Closed, untilTime: "2026-11-22T01:00:00Z", ` + conditions("Valid=True/Valid"),
-			"NAME ZONE VALID STATE UNTIL AGE", "columns Europe/Berlin True Closed 2026-11-22T01:00:00Z AGE", "MESSAGE"},
+			`state: Excluded, untilTime: "2026-11-22T01:00:00Z", ` + conditions("Valid=True/Valid", "Open=False/Excluded"),
+			"NAME STATE UNTIL AGE REASON", "columns Excluded 2026-11-22T01:00:00Z AGE m", "ZONE VALID MESSAGE"},
 		{"UpgradePolicy", "spec: {automatic: [{type: Reboot}, {type: Patch}]}",
 			"version: v1.34.4, " + conditions("SourceReady=True/Read"),
 			"NAME MODE AUTO-PATCH AUTO-REBOOT VERSION SOURCE AGE", "cluster Observe Patch Reboot v1.34.4 Read AGE", "URL MESSAGE"},

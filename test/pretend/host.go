@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 // Host pretends to be a node's systemd and logind. It outlives the agents that use it. What is written
@@ -186,12 +187,36 @@ func (h *Host) apply(r verb.Request) {
 		for component := range h.Facts.StaticPods {
 			h.Facts.StaticPods[component] = args.Version
 		}
+	case verb.Renew:
+		h.renew(r)
 	case verb.Activate:
 		h.former, h.last = h.Facts.Active, args
 		h.Facts.Active, h.Facts.Rollback = args.Version, nil
 	case verb.Restart:
 		h.Facts.Merged = args.Version
 		go h.OnRestart(h.Facts.BootID)
+	}
+}
+
+// renew renews the certificates for as long as they lasted.
+func (h *Host) renew(r verb.Request) {
+	var args verb.RenewArgs
+	_ = json.Unmarshal(r.Args, &args)
+	h.Facts.CertificatesRenewed = &v1alpha1.CertificatesRenewed{Upgrade: args.Upgrade, Time: metav1.Now()}
+	for i := range h.Facts.Node.Certificates {
+		c, now := &h.Facts.Node.Certificates[i], metav1.Now()
+		if c.RenewedBy != v1alpha1.RenewedByKubeadm {
+			continue
+		}
+		began := now
+		if c.WrittenTime != nil {
+			began = *c.WrittenTime
+		} else if c.NotBefore != nil {
+			began = *c.NotBefore
+		}
+		c.NotAfter = metav1.NewTime(now.Add(c.NotAfter.Sub(began.Time)))
+		c.WrittenTime, c.InUse = &now, v1alpha1.UsesCurrent
+		h.Facts.CertificatesRenewed.Names = append(h.Facts.CertificatesRenewed.Names, rules.CertificateKind(*c))
 	}
 }
 

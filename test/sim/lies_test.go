@@ -49,6 +49,7 @@ var lies = []struct {
 	{"reboot.message", oneOf("it has to", strings.Repeat("ü", 1024))},
 	{"reboot.fromBootID", oneOf("another", nil)},
 	{"reboot.fromSoftReboots", oneOf(0.0, 9.0)},
+	{"certificatesRenewed", oneOf(tree{"upgrade": tree{"name": "other", "uid": "other"}, "time": "2026-11-18T12:00:00Z"}, nil)},
 	{"method", oneOf("Reboot", "SoftReboot", "Restart", nil)},
 	{"methodMessage", oneOf("it cannot", strings.Repeat("ü", 1024))},
 	{"etcdSnapshot", func(w *world, n *node, _ int) any {

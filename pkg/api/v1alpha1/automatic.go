@@ -32,7 +32,7 @@ type AutomaticUpgrade struct {
 	NoticeSeconds *int32 `json:"noticeSeconds,omitempty"`
 	// MinIntervalSeconds is the least time from the end of an automatic upgrade of this type to
 	// the start of the next, by the ClusterUpgrades and UpgradeRecords that historyLimit keeps. Upgrades
-	// that people requested do not count, nor one that was superseded. Meanwhile the condition
+	// that people requested do not count, nor one that was superseded or canceled. Meanwhile the condition
 	// AutomaticHeld says until when the next one waits. Absent: zero.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000

@@ -6,7 +6,7 @@ import (
 )
 
 // Outcome is how a ClusterUpgrade ended.
-// +kubebuilder:validation:Enum=Succeeded;Failed;RolledBack;Superseded
+// +kubebuilder:validation:Enum=Succeeded;Failed;RolledBack;Superseded;Canceled
 type Outcome string
 
 // The outcomes.
@@ -15,6 +15,7 @@ const (
 	OutcomeFailed     Outcome = "Failed"
 	OutcomeRolledBack Outcome = "RolledBack"
 	OutcomeSuperseded Outcome = "Superseded" // a newer upgrade brought a later version
+	OutcomeCanceled   Outcome = "Canceled"   // its ClusterUpgrade was deleted before its end, so that only its record says so
 )
 
 // ClusterUpgradeStatus is the state of an upgrade.

@@ -11,11 +11,12 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=kums,categories=kubeupgrade
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
-// +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.untilTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Open")].message`
+// +kubebuilder:printcolumn:name="Zone",type=string,priority=1,JSONPath=`.spec.timeZone`
+// +kubebuilder:printcolumn:name="Valid",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Valid")].message`
 type MaintenanceSchedule struct {
 	metav1.TypeMeta `json:",inline"`
@@ -131,7 +132,7 @@ type Period struct {
 // MaintenanceScheduleStatus is what the coordinator derives from the schedule.
 type MaintenanceScheduleStatus struct {
 	// Conditions: Valid and Ready are False, and Stalled True, while the schedule is invalid; Open is
-	// True while state is Open.
+	// True while state is Open, and while an exclusion holds its message is the comment of that.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -120,7 +120,7 @@ const (
 	// UpgradePolicy, its source was read.
 	ConditionReady = "Ready"
 	// ConditionOpen of a MaintenanceSchedule is True while a window of it is open. Its reason is
-	// status.state.
+	// status.state, and its message the comment of the exclusion that holds, or why the schedule is invalid.
 	ConditionOpen = "Open"
 	// ConditionSourceReady of an UpgradePolicy is True when the index of images
 	// was read and understood.

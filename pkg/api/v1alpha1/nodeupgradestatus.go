@@ -209,13 +209,13 @@ type CertificatesRenewed struct {
 	// Names of the certificates, as `kubeadm certs check-expiration` shows them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +optional
 	Names []string `json:"names,omitempty"`
 	// Restarted are the static pods that were restarted, as they do not load a new certificate by themselves.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +optional
 	Restarted []string `json:"restarted,omitempty"`
 }

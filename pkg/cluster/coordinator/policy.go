@@ -186,11 +186,11 @@ func (c *Coordinator) writeSchedules(ctx context.Context, d decision) (next *tim
 // scheduleStatus returns the status that a schedule should have, and when it changes
 // by itself. One that is over the limit of the cluster is not evaluated.
 func scheduleStatus(s *v1alpha1.MaintenanceSchedule, over error, now time.Time) (v1alpha1.MaintenanceScheduleStatus, *time.Time) {
-	state, until, err := schedule.StateClosed, (*time.Time)(nil), over
+	alone, err := schedule.Verdict{}, over
 	if over == nil {
-		state, until = schedule.State(s, now)
-		err = schedule.Check(s)
+		alone, err = schedule.Alone(s, now), schedule.Check(s)
 	}
+	state, until := alone.State(), alone.Until
 	status := *s.Status.DeepCopy()
 	status.ObservedGeneration, status.State, status.UntilTime = s.Generation, state, nil
 	if until != nil {
@@ -202,7 +202,10 @@ func scheduleStatus(s *v1alpha1.MaintenanceSchedule, over error, now time.Time) 
 		valid.Message = err.Error() + "; every window of every schedule is closed until this is fixed"
 	}
 	setConditions(&status.Conditions, s.Generation, now, valid)
-	open := metav1.Condition{Type: v1alpha1.ConditionOpen, Status: metav1.ConditionFalse, Reason: state}
+	open := metav1.Condition{Type: v1alpha1.ConditionOpen, Status: metav1.ConditionFalse, Reason: state, Message: alone.Why}
+	if err != nil {
+		open.Message = valid.Message
+	}
 	if state == schedule.StateOpen {
 		open.Status = metav1.ConditionTrue
 	}

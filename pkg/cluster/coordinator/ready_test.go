@@ -53,3 +53,27 @@ func TestReadyConditions(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenSaysWhyNot checks the message of a schedule's condition Open, which `kubectl get maintenanceschedules` shows.
+func TestOpenSaysWhyNot(t *testing.T) {
+	noon := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	period := v1alpha1.Period{Name: "x", StartTime: metav1.NewTime(noon.Add(-time.Hour)), EndTime: metav1.NewTime(noon.Add(time.Hour))}
+	frozen := &v1alpha1.MaintenanceSchedule{
+		ObjectMeta: metav1.ObjectMeta{Name: "freeze", Annotations: map[string]string{v1alpha1.RequestedByAnnotation: "ops"}},
+		Spec:       v1alpha1.MaintenanceScheduleSpec{TimeZone: "UTC", MaintenanceExclusions: []v1alpha1.MaintenanceExclusion{{Period: period, Comment: "Black Friday"}}},
+	}
+	for _, row := range []struct {
+		name, want string
+		over       error
+		now        time.Time
+	}{
+		{"an exclusion holds", "Black Friday (requested by ops)", nil, noon},
+		{"the exclusion is over", "", nil, noon.Add(2 * time.Hour)},
+		{"one schedule too many", "too many; every window of every schedule is closed until this is fixed", errors.New("too many"), noon},
+	} {
+		status, _ := scheduleStatus(frozen, row.over, row.now)
+		if got := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOpen).Message; got != row.want {
+			t.Errorf("%s: the message is %q, want %q", row.name, got, row.want)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func (c *cluster) automaticCertificates(q queue, wake *wakeTime) (create *v1alph
 	var first rules.Renewal
 	for _, n := range c.nodes {
 		next, is := rules.NextRenewal(n.facts, before)
-		if !n.ControlPlane || !n.eligible() || !is {
+		if !n.labelled || !n.eligible() || !is {
 			continue
 		}
 		if next.Due = next.Due.Add(-notice); first.Due.IsZero() || next.Due.Before(first.Due) {

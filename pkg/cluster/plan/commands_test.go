@@ -217,7 +217,12 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "upgrade":
 		return s.addUpgrade(args, option)
 	case "remove":
-		s.Upgrades = slices.DeleteFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == args[0] })
+		s.Upgrades = slices.DeleteFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
+			if u.Name == args[0] && u.Status.Outcome == "" {
+				s.Deleted = append(s.Deleted, u)
+			}
+			return u.Name == args[0]
+		})
 	case "set":
 		s.upgrade(args[0]).Generation++
 		setSpec(s.upgrade(args[0]), option)
@@ -253,6 +258,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.runUntilStable(out)
 	case "forget":
 		s.dropSteps = true
+	case "records":
+		for _, r := range s.Records {
+			fmt.Fprintf(out, "%s %s %d/%d %s: %s\n", r.Name, r.Spec.Outcome, r.Spec.Counts.Done, r.Spec.Counts.Total, r.Spec.Reason, r.Spec.Message)
+		}
 	case "record":
 		s.printRecord(out, args[0])
 	case "drop":

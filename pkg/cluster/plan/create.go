@@ -175,11 +175,13 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 }
 
 // alreadyRequested reports whether there is an upgrade of every node to v, finished or
-// not, or the record of an automatic one.
+// not, or the record of an automatic one that was not deleted before its end.
 func (r *reading) alreadyRequested(v version.Version) bool {
 	return slices.ContainsFunc(r.snapshot.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
 		return u.Name == v.Name() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
-	}) || slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Spec.Upgrade.Name == v.Name() })
+	}) || slices.ContainsFunc(r.snapshot.Records, func(r v1alpha1.UpgradeRecord) bool {
+		return r.Spec.Upgrade.Name == v.Name() && r.Spec.Outcome != v1alpha1.OutcomeCanceled
+	})
 }
 
 // oldEnough returns when the source will have offered each image of v for minAge, according to
@@ -313,10 +315,10 @@ func (r *reading) interval(wanted *v1alpha1.AutomaticUpgrade, start time.Time) c
 }
 
 // lastAutomatic returns the automatic upgrade of that type that ended last, and when; empty: none has.
-// A superseded one does not count.
+// A superseded one does not count, nor one that was deleted before its end.
 func (r *reading) lastAutomatic(kind v1alpha1.UpgradeType) (name string, ended time.Time) {
 	note := func(upgrade, createdBy, version string, outcome v1alpha1.Outcome, at *metav1.Time) {
-		if outcome != "" && outcome != v1alpha1.OutcomeSuperseded && at != nil && at.After(ended) && isAutomatic(kind, createdBy, upgrade, version) {
+		if outcome != "" && outcome != v1alpha1.OutcomeSuperseded && outcome != v1alpha1.OutcomeCanceled && at != nil && at.After(ended) && isAutomatic(kind, createdBy, upgrade, version) {
 			name, ended = upgrade, at.Time
 		}
 	}

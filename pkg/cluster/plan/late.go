@@ -139,11 +139,12 @@ func (r *reading) noneOfItsOwn(late *target) clusterstate.Hold {
 	return clusterstate.Hold{}
 }
 
-// lastEnded returns the upgrade to the version that ended last, and how; empty: there is none.
+// lastEnded returns the upgrade to the version that ended last, and how; empty: there is none. One that was deleted
+// before its end says nothing about the version.
 func (r *reading) lastEnded(to string) (name string, outcome v1alpha1.Outcome) {
 	var last time.Time
 	note := func(upgrade, version string, ended v1alpha1.Outcome, at *metav1.Time) {
-		if version == to && ended != "" && at != nil && !at.Time.Before(last) {
+		if version == to && ended != "" && ended != v1alpha1.OutcomeCanceled && at != nil && !at.Time.Before(last) {
 			name, outcome, last = upgrade, ended, at.Time
 		}
 	}

@@ -110,7 +110,7 @@ func words() []word {
 		}},
 		{
 			[]string{
-				"observedGeneration", "stepStartTime", "stepEndTime", "holdEndTime", "versions.kubelet", "versions.controlPlane", "versions.kubeadm", "versions.nextBoot", "versions.from", "slot", "retry.failures",
+				"observedGeneration", "stepStartTime", "stepEndTime", "holdEndTime", "versions.kubelet", "versions.controlPlane", "versions.kubeadm", "versions.nextBoot", "versions.from", "slot", "retry.failures", "certificatesRenewed",
 				"reboot.fromSoftReboots", "method", "methodMessage", "etcdSnapshot", "attachedVolumes", "kubeadmLog", "kubeletLog", "agentVersion", "rehearsal",
 			}, "nothing", slices.Concat(
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubelet }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.ControlPlane }),
@@ -122,6 +122,9 @@ func words() []word {
 					}),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {
 						s.Slot, s.Retry.Failures, s.Reboot.FromSoftReboots = "slot-0", 9, 9
+					}),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.CertificatesRenewed = &v1alpha1.CertificatesRenewed{Upgrade: *reference("u"), Time: soon}
 					}),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) { s.Method, s.MethodMessage = v1alpha1.MethodRestart, "a lie" }),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {

@@ -68,22 +68,24 @@ func (c *cluster) nodeRecords(t *target, verdicts []verdict) []v1alpha1.NodeReco
 		if t.unsupported(n) || t.leavesOut(n) {
 			continue
 		}
-		v := verdicts[i]
-		if t != c.target {
-			v = supersededVerdict(t, n)
-		}
-		records = append(records, n.record(t, v))
+		records = append(records, n.record(t, verdicts[i]))
 	}
 	return records
 }
 
-// supersededVerdict returns the verdict for a node of an upgrade that ends without
-// having been active.
-func supersededVerdict(t *target, n *node) verdict {
-	if t.upToDate(n) {
-		return verdict{decision: Done}
+// endedFor returns the verdicts for the nodes of an upgrade that ends for that reason, and not by what its nodes do.
+func (c *cluster) endedFor(t *target, reason v1alpha1.Reason) []verdict {
+	verdicts := make([]verdict, len(c.nodes))
+	for i, n := range c.nodes {
+		verdicts[i] = verdict{decision: Wait, hold: clusterstate.Hold{Reason: reason}}
+		switch {
+		case n.failed() && t.isFor(n.status.Upgrade):
+			verdicts[i] = verdict{decision: Blocked, hold: n.cause}
+		case t.upToDate(n):
+			verdicts[i] = verdict{decision: Done}
+		}
 	}
-	return verdict{decision: Wait, hold: clusterstate.Hold{Reason: v1alpha1.ReasonSuperseded}}
+	return verdicts
 }
 
 // piece returns one piece of the upgrade's record, with no node in it yet.
@@ -168,8 +170,12 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 func RecordSoFar(s clusterstate.Snapshot, uid string, now time.Time) []v1alpha1.NodeRecord {
 	p := newPlanner(&s, now)
 	for _, t := range p.queue.targets {
-		if string(t.UID) == uid {
+		switch {
+		case string(t.UID) != uid:
+		case t == p.cluster.target:
 			return p.cluster.nodeRecords(t, p.verdicts)
+		default:
+			return p.cluster.nodeRecords(t, p.cluster.endedFor(t, v1alpha1.ReasonSuperseded))
 		}
 	}
 	return nil

@@ -25,9 +25,10 @@ func (p *planner) addStatuses(out *Plan) {
 	}
 	for _, e := range p.queue.superseded {
 		u := p.reported(e.target)
-		p.end(e.target, u, v1alpha1.OutcomeSuperseded, e.hold(), out)
+		p.end(e.target, u, v1alpha1.OutcomeSuperseded, e.hold(), p.cluster.endedFor(e.target, v1alpha1.ReasonSuperseded), out)
 		out.status(u)
 	}
+	p.addCanceled(out)
 	p.updateEndedGenerations(out)
 }
 
@@ -52,17 +53,17 @@ func (p *planner) reportActive(t *target, out *Plan) {
 	p.count(t, &u.Status)
 	p.cluster.checks.noteFindings(u)
 	if p.finished(t, u.Status.Nodes) {
-		p.end(t, u, v1alpha1.OutcomeSucceeded, p.success(t), out)
+		p.end(t, u, v1alpha1.OutcomeSucceeded, p.success(t), p.verdicts, out)
 		return
 	}
 	if outcome, hold := p.failedForGood(t); outcome != "" {
-		p.end(t, u, outcome, hold, out)
+		p.end(t, u, outcome, hold, p.verdicts, out)
 		return
 	}
 	// What the coordinator has created itself leaves no person to mend or delete it.
 	invalid := t.isByCoordinator() && t.hold.Reason == v1alpha1.ReasonUpgradeInvalid
 	if t.Status.TriggerTime == nil && !p.cluster.reading.policyHold.Holds() && (p.cluster.reading.isDowngrade(t) || invalid) {
-		p.end(t, u, v1alpha1.OutcomeFailed, t.hold, out)
+		p.end(t, u, v1alpha1.OutcomeFailed, t.hold, p.verdicts, out)
 		return
 	}
 	p.setConditions(u, metav1.ConditionUnknown, p.summary())
@@ -91,9 +92,9 @@ func (p *planner) success(t *target) clusterstate.Hold {
 	return clusterstate.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}
 }
 
-// end sets the outcome of the upgrade in u, and adds its records and the version that late
-// nodes are brought to from now on, which never falls but by a Rollback.
-func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold clusterstate.Hold, out *Plan) {
+// end sets the outcome of the upgrade in u, and adds its records, by the verdicts for the nodes, and the version that
+// late nodes are brought to from now on, which never falls but by a Rollback.
+func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold clusterstate.Hold, verdicts []verdict, out *Plan) {
 	u.Status.EndTime, u.Status.Outcome = wholeSecond(p.cluster.now), outcome
 	succeeded := metav1.ConditionFalse
 	if outcome == v1alpha1.OutcomeSucceeded {
@@ -101,7 +102,7 @@ func (p *planner) end(t *target, u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Ou
 	}
 	hold.Stays = outcome == v1alpha1.OutcomeFailed || outcome == v1alpha1.OutcomeRolledBack
 	p.setConditions(u, succeeded, hold)
-	out.Records = append(out.Records, p.cluster.records(t, u, p.verdicts)...)
+	out.Records = append(out.Records, p.cluster.records(t, u, verdicts)...)
 	if outcome == v1alpha1.OutcomeSucceeded && !t.versionless() && t.Spec.NodeSelector == nil && t.mayFollow(p.cluster.reading.policyVersion()) {
 		reference := t.Reference()
 		out.Policy = &v1alpha1.RememberedState{Version: t.Spec.Version, Upgrade: &reference, Images: t.Status.Images}

@@ -116,6 +116,7 @@ func (r *Reader) Snapshot() clusterstate.Snapshot {
 		Slots:        slots(sorted[*coordinationv1.Lease](r.leases)),
 		Webhooks:     r.webhooks(),
 	}
+	s.Deleted = r.deleted.unrecorded(s.Records)
 	s.RebootManagers = rebootmanager.Active(nodes, daemonSets, s.Policy.RebootManagers(), s.Slots...)
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))

@@ -47,6 +47,7 @@ type Reader struct {
 	nodeUpgrades, inventories       cache.SharedIndexInformer
 	records, states                 cache.SharedIndexInformer
 	validating, mutating, backends  cache.SharedIndexInformer
+	deleted                         deletions
 }
 
 // NewReader returns a Reader that does not watch yet. It will call onChange, from
@@ -158,9 +159,13 @@ func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    notify,
-		DeleteFunc: notify,
+		AddFunc: notify,
+		DeleteFunc: func(object any) {
+			r.deleted.note(object)
+			notify(object)
+		},
 		UpdateFunc: func(before, after any) {
+			r.deleted.noteReplaced(before, after)
 			if !reflect.DeepEqual(essence(before), essence(after)) {
 				notify(after)
 			}

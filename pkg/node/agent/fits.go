@@ -19,10 +19,11 @@ var (
 	ofInventory = limits{text: 256, items: 160} // etcd takes 1.5 MB, and the items of sets stand in managedFields, too
 )
 
-// Items of lists within a list: of rehearsals, and of certificates.
+// Items of lists within a list: of rehearsals, and of certificates; and of a renewal.
 const (
 	ofRehearsals   = 16
 	ofCertificates = 4
+	ofRenewal      = 32
 )
 
 // maxLog is for fields whose names end in Log.
@@ -44,6 +45,8 @@ func (l limits) fitValue(v reflect.Value) {
 			l.items = ofRehearsals
 		case reflect.TypeFor[v1alpha1.CertificateFacts]():
 			l.items = ofCertificates
+		case reflect.TypeFor[v1alpha1.CertificatesRenewed]():
+			l.items = ofRenewal
 		}
 		if v.Type() != reflect.TypeFor[metav1.Condition]() {
 			l.fitFields(v)

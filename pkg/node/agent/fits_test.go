@@ -59,6 +59,7 @@ func TestAnyReportFits(t *testing.T) {
 	status.EtcdSnapshot.Node, status.EtcdSnapshot.Digest = c.node, v1alpha1.DigestOf(strings.Repeat("0", 64))
 	status.ImageProblem.Reason = v1alpha1.NoSysextImage
 	status.Rehearsal.Result, status.Rehearsal.Boot = v1alpha1.RehearsalPassed, v1alpha1.BootDown
+	status.CertificatesRenewed.Upgrade = v1alpha1.UpgradeReference{Name: "u", UID: "u"}
 	ofStatus.fit(&status)
 	_, err := c.ours.NodeUpgrades.Apply(t.Context(), &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}, Status: status}, fieldManager, "status")
 	c.must(err)

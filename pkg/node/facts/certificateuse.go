@@ -72,7 +72,7 @@ func sharesFile(pod corev1.Pod, path string) bool {
 }
 
 // componentHas reports whether a component has the certificate that a flag names. A handshake tells which one it serves
-// with. As a client, kube-apiserver and etcd read files anew (client-go 1.34, transport.Config.ReloadTLSFiles; etcd
+// with. As a client, kube-apiserver and etcd read files anew for each connection (client-go 1.34, transport.Config.ReloadTLSFiles; etcd
 // 3.5, TLSInfo.GetClientCertificate). What is inside a kubeconfig is read at the start.
 func (g *gatherer) componentHas(c v1alpha1.CertificateFacts, pod *StaticPod, component, flag string) v1alpha1.CertificateUse {
 	const etcdPKI = kubernetesDir + "/pki/etcd"
@@ -89,9 +89,6 @@ func (g *gatherer) componentHas(c v1alpha1.CertificateFacts, pod *StaticPod, com
 		return g.serves(c, addressOf(pod.Listens("listen-peer-urls")), etcdPKI+"/peer")
 	}
 	if strings.HasSuffix(c.Path, ".crt") && (component == "kube-apiserver" || component == "etcd") {
-		if g.isFresh(c) {
-			return ""
-		}
 		return v1alpha1.UsesCurrent
 	}
 	return g.startedWith(c, g.own.processOf(component))

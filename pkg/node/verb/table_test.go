@@ -84,6 +84,8 @@ func TestRequests(t *testing.T) {
 		Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration","kubeProxyConfig":"mode: nftables"}`,
 		Snapshot: `{"upgrade":"patch"}`,
 		Kubeadm:  `{"version":"v1.34.4","command":"Node","sha256":"abc"}`,
+		Renew:    `{"upgrade":{"name":"patch","uid":"1"},"clusterConfiguration":"kind: ClusterConfiguration"}`,
+		PutBack:  `null`,
 		Activate: `{"version":"v1.34.4","sha256":"abc","upgrade":"1","method":"Reboot","guardWithin":180000000000}`,
 		Restart:  `{"version":"v1.34.5"}`,
 		Confirm:  `null`,

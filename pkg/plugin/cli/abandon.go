@@ -85,7 +85,7 @@ func (a *abandon) run(ctx context.Context, node string) error {
 	if err := a.write(ctx, reader, u); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "nodeupgrade.%s/%s abandoned%s\n", v1alpha1.Group, node, a.dryRun)
+	fmt.Fprintf(a.told, "nodeupgrade.%s/%s abandoned%s\n", v1alpha1.Group, node, a.dryRun)
 	return nil
 }
 

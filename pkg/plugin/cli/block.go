@@ -124,6 +124,7 @@ func (b *block) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.noteName(policy)
 	b.say(policy, changed)
 	return nil
 }
@@ -168,7 +169,7 @@ func (b *block) say(policy *v1alpha1.UpgradePolicy, changed bool) {
 	if owner := request.GitOwner(policy); owner != "" && changed {
 		fmt.Fprintf(b.ErrOut, "warning: %s owns UpgradePolicy %s and may undo this: change spec.blockedVersions there too\n", owner, policy.Name)
 	}
-	fmt.Fprintf(b.Out, "%s %s%s\n", b.version, done, b.dryRun)
+	fmt.Fprintf(b.told, "%s %s%s%s\n", b.version, done, b.dryRun, b.inCluster())
 }
 
 // versionsBlocked returns the versions that spec.blockedVersions has.

@@ -25,6 +25,8 @@ type program struct {
 	genericiooptions.IOStreams
 	// drawn is Out for what render has drawn: its colors stay.
 	drawn io.Writer
+	// told is Out for sentences.
+	told io.Writer
 	// terminalOut is Out as it is, for escape sequences of our own, and terminalErr is ErrOut.
 	terminalOut, terminalErr io.Writer
 	written                  *written
@@ -53,7 +55,8 @@ func newProgram(streams genericiooptions.IOStreams, version string) *program {
 		cluster: genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(config *rest.Config) *rest.Config { return onlyAPI(unlimited(config)) }), version: version, now: time.Now,
 	}
 	p.drawn = safe{out: p.written, colors: true}
-	p.IOStreams = genericiooptions.IOStreams{In: streams.In, Out: safe{out: p.written}, ErrOut: safe{out: streams.ErrOut}}
+	p.told = sentencesTo(safe{out: p.written}, streams.Out)
+	p.IOStreams = genericiooptions.IOStreams{In: streams.In, Out: safe{out: p.written}, ErrOut: sentencesTo(safe{out: streams.ErrOut}, streams.ErrOut)}
 	return p
 }
 

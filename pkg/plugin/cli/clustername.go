@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -36,4 +37,22 @@ func (p *program) ofCluster() string {
 		return ""
 	}
 	return " of " + p.clusterName
+}
+
+// inCluster names the cluster in an answer that says what was done there.
+func (p *program) inCluster() string {
+	if p.clusterName == "" {
+		return ""
+	}
+	return " in " + p.clusterName
+}
+
+// readName notes what people call the cluster, for inCluster. Without a reader, and where the UpgradePolicy may not be
+// read, that is the context and the server.
+func (p *program) readName(ctx context.Context, reader *reader) {
+	var policy *v1alpha1.UpgradePolicy
+	if reader != nil {
+		policy, _ = reader.policy(ctx)
+	}
+	p.noteName(policy)
 }

@@ -30,7 +30,7 @@ const (
 // errWork ends `kubectl upgrade plan --exit-code` where there is something to do.
 var errWork = errors.New("there is something to do")
 
-// exit writes the error as one line and returns the program's exit code. An
+// exit writes the error as one line, or as some on a terminal, and returns the program's exit code. An
 // interruption is not reported: the person who pressed Ctrl-C knows.
 func exit(err error, errOut io.Writer) int {
 	switch {
@@ -41,7 +41,7 @@ func exit(err error, errOut io.Writer) int {
 	case errors.Is(err, errWork):
 		return exitWork
 	}
-	fmt.Fprintln(safe{out: errOut}, "error:", clip(err.Error()))
+	fmt.Fprintln(sentencesTo(safe{out: errOut}, errOut), "error:", clip(err.Error()))
 	switch {
 	case errors.As(err, new(watch.Failure)):
 		return exitFailed

@@ -56,6 +56,7 @@ func (p *program) in(access *rest.Config, out, errOut io.Writer) *program {
 	one := *p
 	one.access = access
 	one.In, one.Out, one.ErrOut, one.drawn = strings.NewReader(""), safe{out: out}, safe{out: errOut}, safe{out: out, colors: true}
+	one.told = one.Out
 	one.terminalOut, one.terminalErr = out, errOut
 	return &one
 }

@@ -154,7 +154,7 @@ func (f *followLeader) run(ctx context.Context) error {
 		_, err = f.Out.Write(text)
 		return err
 	case f.dryRun.mode == dryRunClient:
-		fmt.Fprintf(f.Out, "%s would follow %s by the gate %s%s; -o yaml prints the objects\n", l.Follower.Name, l.Leader.Name, l.Name, f.dryRun)
+		fmt.Fprintf(f.told, "%s would follow %s by the gate %s%s; -o yaml prints the objects\n", l.Follower.Name, l.Leader.Name, l.Name, f.dryRun)
 		return nil
 	}
 	expires, owner, err := l.Set(ctx)
@@ -184,7 +184,7 @@ func nameOf(context string) string {
 
 // conclude says what follows from it, and whether the leader answers.
 func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires time.Time) error {
-	fmt.Fprintf(f.Out, "%s takes a version once %s has run it for %s. The token is valid until %s: run this command again before.\n",
+	fmt.Fprintf(f.told, "%s takes a version once %s has run it for %s. The token is valid until %s: run this command again before.\n",
 		l.Follower.Name, l.Leader.Name, l.Soak, clusterstate.FormatTime(expires))
 	ran, err := l.Try(ctx)
 	switch {
@@ -192,11 +192,11 @@ func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires tim
 		fmt.Fprintf(f.ErrOut, "warning: %s does not answer this machine with the token (%s); `kubectl upgrade status` shows whether it answers the coordinator of %s\n",
 			l.Server, oneLine(err.Error()), l.Follower.Name)
 	case len(ran) == 0:
-		fmt.Fprintf(f.Out, "No upgrade of %s has ended yet: its next upgrade is the first that counts.\n", l.Leader.Name)
+		fmt.Fprintf(f.told, "No upgrade of %s has ended yet: its next upgrade is the first that counts.\n", l.Leader.Name)
 	case ran[0].SinceTime == nil:
-		fmt.Fprintf(f.Out, "%s is being upgraded to %s.\n", l.Leader.Name, ran[0].Version)
+		fmt.Fprintf(f.told, "%s is being upgraded to %s.\n", l.Leader.Name, ran[0].Version)
 	default:
-		fmt.Fprintf(f.Out, "%s has run %s since %s.\n", l.Leader.Name, ran[0].Version, clusterstate.FormatTime(ran[0].SinceTime.Time))
+		fmt.Fprintf(f.told, "%s has run %s since %s.\n", l.Leader.Name, ran[0].Version, clusterstate.FormatTime(ran[0].SinceTime.Time))
 	}
 	return nil
 }
@@ -204,13 +204,13 @@ func (f *followLeader) conclude(ctx context.Context, l *leader.Link, expires tim
 // end ends that the cluster follows the leader.
 func (f *followLeader) end(ctx context.Context, l *leader.Link) error {
 	if f.dryRun.mode == dryRunClient {
-		fmt.Fprintf(f.Out, "the gate and the Secret %s of %s would be removed%s\n", l.Name, l.Follower.Name, f.dryRun)
+		fmt.Fprintf(f.told, "the gate and the Secret %s of %s would be removed%s\n", l.Name, l.Follower.Name, f.dryRun)
 		return nil
 	}
 	owner, err := l.Undo(ctx)
 	f.warnOfOwner(owner, "remove the gate there")
 	if err == nil && f.leaderContext == "" {
-		fmt.Fprintf(f.Out, "What the leader has of it is removed there with `kubectl -n %s delete serviceaccounts,rolebindings,clusterrolebindings -l %s`.\n",
+		fmt.Fprintf(f.told, "What the leader has of it is removed there with `kubectl -n %s delete serviceaccounts,rolebindings,clusterrolebindings -l %s`.\n",
 			v1alpha1.Namespace, l.FollowerSelector())
 	}
 	return err

@@ -118,30 +118,31 @@ func (f *freeze) complete(*cobra.Command) (err error) {
 func (f *freeze) run(ctx context.Context) (err error) {
 	schedule := f.schedule
 	exclusion := schedule.Spec.MaintenanceExclusions[0]
+	var reader *reader
 	if f.dryRun.mode != dryRunClient {
-		if schedule, err = f.create(ctx, schedule); err != nil {
+		if reader, err = f.reader(); err != nil {
+			return err
+		}
+		if schedule, err = f.create(ctx, reader, schedule); err != nil {
 			return err
 		}
 	}
 	if !f.forPeople() {
 		return f.print(f.program, schedule)
 	}
+	f.readName(ctx, reader)
 	options := f.drawing()
 	options.Now = exclusion.StartTime.Time
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, render.When(exclusion.EndTime.Time, options))
+	fmt.Fprintf(f.told, "maintenanceschedule.%s/%s created%s%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
 	f.noteCertificates()
 	return nil
 }
 
 // create creates the object.
-func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSchedule) (*v1alpha1.MaintenanceSchedule, error) {
-	reader, err := f.reader()
-	if err != nil {
-		return nil, err
-	}
+func (f *freeze) create(ctx context.Context, reader *reader, schedule *v1alpha1.MaintenanceSchedule) (*v1alpha1.MaintenanceSchedule, error) {
 	if f.dryRun.mode == dryRunNone {
 		reader.sign(ctx, schedule)
 	}
@@ -226,6 +227,7 @@ func (u *unfreeze) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	u.readName(ctx, u.reader)
 	freezes, err := request.FreezeToEnd(schedules, u.name, u.now())
 	switch {
 	case len(freezes) > 1:
@@ -234,7 +236,7 @@ func (u *unfreeze) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(freezes) == 0:
-		fmt.Fprintln(u.ErrOut, "There is no freeze.")
+		fmt.Fprintf(u.ErrOut, "There is no freeze%s.\n", u.inCluster())
 		return nil
 	}
 	target := freezes[0]
@@ -246,6 +248,6 @@ func (u *unfreeze) run(ctx context.Context) error {
 			return explain("deleting MaintenanceSchedule "+target.Name, err)
 		}
 	}
-	fmt.Fprintf(u.Out, "maintenanceschedule.%s/%s deleted%s\n", v1alpha1.Group, target.Name, u.dryRun)
+	fmt.Fprintf(u.told, "maintenanceschedule.%s/%s deleted%s%s\n", v1alpha1.Group, target.Name, u.dryRun, u.inCluster())
 	return nil
 }

@@ -31,8 +31,9 @@ func newHistory(p *program) *cobra.Command {
 		Long: `Lists the upgrades that have ended, the oldest first. With NAME, that one node by
 node, with the checks that were ignored and the path of its etcd snapshot.
 
-It reads UpgradeRecords, which remain when their ClusterUpgrade is deleted after
-its end. One that is deleted before leaves none.
+It reads UpgradeRecords, which remain when their ClusterUpgrade is deleted. One
+that is deleted before its end has the outcome Canceled, and says how its nodes
+were then; it leaves no record if no coordinator ran at that moment.
 spec.historyLimit of the UpgradePolicy is how many upgrades keep their records.`,
 		Example: `  kubectl upgrade history
   kubectl upgrade history v1.35.4

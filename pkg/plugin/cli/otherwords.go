@@ -3,18 +3,25 @@ package cli
 import (
 	"fmt"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
 const (
 	suspendInstead  = "`kubectl upgrade suspend` stops it before the next node"
-	endInstead      = suspendInstead + ", and `kubectl delete clusterupgrade NAME` then ends it without an entry in the history"
+	endInstead      = suspendInstead + ", and `kubectl delete clusterupgrade NAME` then ends it, which the history calls Canceled"
 	resumeInstead   = "`kubectl upgrade resume` continues it"
 	rollbackInstead = "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch"
 	logInstead      = "`kubectl upgrade status NODE --log` prints kubeadm's output on a node"
 	applyInstead    = "`kubectl upgrade apply VERSION` upgrades the cluster"
 	renewInstead    = "did you mean `kubectl upgrade certificates renew`?"
 	statusInstead   = "`kubectl upgrade status` shows the upgrade and each node"
+	whyInstead      = "`kubectl upgrade status NODE` says why a node waits, and `kubectl upgrade plan` why the upgrade does, and until when"
+	planInstead     = "`kubectl upgrade plan` shows what would happen next, and when"
+	holdInstead     = "`kubectl label node NODE " + v1alpha1.HoldLabel + "=` keeps one node from beginning, `kubectl upgrade suspend` stops the upgrade before " +
+		"the next node, and `kubectl upgrade freeze --for 4h --reason TEXT` holds all upgrades"
+	releaseInstead = "`kubectl label node NODE " + v1alpha1.HoldLabel + "-` lets a node on hold begin, `kubectl upgrade resume` continues an upgrade, and " +
+		"`kubectl upgrade unfreeze` ends a freeze"
 )
 
 // otherWords are what people type for a command whose name is no spelling of it.
@@ -25,6 +32,10 @@ var otherWords = map[string]string{
 	"undo": rollbackInstead, "revert": rollbackInstead, "downgrade": rollbackInstead,
 	"log": logInstead, "logs": logInstead,
 	"start": applyInstead, "run": applyInstead, "upgrade": applyInstead,
+	"why": whyInstead, "explain": whyInstead, "describe": whyInstead, "reason": whyInstead, "reasons": whyInstead, "held": whyInstead, "waiting": whyInstead,
+	"hold": holdInstead, "lock": holdInstead, "exclude": holdInstead, "skip": holdInstead,
+	"unhold": releaseInstead, "unlock": releaseInstead, "release": releaseInstead, "thaw": releaseInstead,
+	"when": planInstead, "next": planInstead, "diff": planInstead, "preview": planInstead,
 	"get": statusInstead, "show": statusInstead, "nodes": statusInstead,
 	"retry":    "`kubectl upgrade apply VERSION --retry` replaces an upgrade that failed",
 	"list":     "`kubectl upgrade history` lists the upgrades that have ended, and `kubectl upgrade status` shows the active one",

@@ -16,16 +16,20 @@ func TestOtherWordsNameACommand(t *testing.T) {
 	for word, want := range map[string]string{
 		"pause":   "`kubectl upgrade suspend` stops it before the next node",
 		"stop":    "`kubectl upgrade suspend` stops it before the next node",
-		"cancel":  "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it without an entry in the history",
-		"abort":   "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it without an entry in the history",
+		"cancel":  "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it, which the history calls Canceled",
+		"abort":   "`kubectl upgrade suspend` stops it before the next node, and `kubectl delete clusterupgrade NAME` then ends it, which the history calls Canceled",
 		"undo":    "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch",
 		"logs":    "`kubectl upgrade status NODE --log` prints kubeadm's output on a node",
 		"restart": "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",
 		"renew":   "did you mean `kubectl upgrade certificates renew`?",
+		"why":     "`kubectl upgrade status NODE` says why a node waits, and `kubectl upgrade plan` why the upgrade does, and until when",
+		"hold": "`kubectl label node NODE kubectl-upgrade.dev/hold=` keeps one node from beginning, `kubectl upgrade suspend` stops the upgrade before the next node, " +
+			"and `kubectl upgrade freeze --for 4h --reason TEXT` holds all upgrades",
 		"v1.34.4": "`kubectl upgrade plan v1.34.4` shows what would happen, and `kubectl upgrade apply v1.34.4` does it",
 		"1.35":    "`kubectl upgrade plan 1.35` shows what would happen, and `kubectl upgrade apply 1.35` does it",
 	} {
 		refused(t, "unknown command \""+word+"\"; "+want+"\n", word)
+		refused(t, "unknown command \""+word+"\"; "+want+"\n", word, "w1")
 	}
 	refused(t, "VERSION \"Certificates\" is no version: `kubectl upgrade certificates renew` has kubeadm renew certificates\n", "apply", "Certificates", "--yes")
 	refused(t, "VERSION \"reboot\" is no version: `kubectl upgrade reboot` reboots nodes\n", "apply", "reboot", "--yes")

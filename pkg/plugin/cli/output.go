@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -157,12 +156,7 @@ func (p *program) checkColor() error {
 
 // terminal returns the size of the terminal that output goes to, if it goes to one.
 func (p *program) terminal() (width, height int, yes bool) {
-	file, ok := p.terminalOut.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return 0, 0, false
-	}
-	width, height, err := term.GetSize(int(file.Fd()))
-	return width, height, err == nil
+	return terminalSize(p.terminalOut)
 }
 
 // drawing returns the options for what is drawn now.

@@ -95,5 +95,5 @@ func (p *program) printChange(name, done string, changed bool, d dryRun, owner, 
 	if !changed {
 		done += " already"
 	}
-	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s%s\n", v1alpha1.Group, name, done, d)
+	fmt.Fprintf(p.told, "clusterupgrade.%s/%s %s%s\n", v1alpha1.Group, name, done, d)
 }

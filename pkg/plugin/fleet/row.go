@@ -46,6 +46,10 @@ type Row struct {
 	// Version is that of the oldest kubelet, and Versions are all, with their nodes.
 	Version  string       `json:"version,omitempty"`
 	Versions []view.Count `json:"versions,omitempty"`
+	// APIServers are the versions of kube-apiservers that none of these kubelets runs, as after a Rollback.
+	APIServers []string `json:"apiServers,omitempty"`
+	// Unmanaged is how many nodes the policy leaves out. They are not in Versions.
+	Unmanaged int `json:"unmanaged,omitempty"`
 	// Behind is the patch that it lacks. Absent: it has the newest.
 	Behind *Behind `json:"behind,omitempty"`
 	// Upgrade is the active one, or the last where that failed.
@@ -141,7 +145,7 @@ func SameCluster(c Cluster) *view.Problem {
 // fill sets what the snapshot says.
 func (r *Row) fill(s clusterstate.Snapshot, now time.Time) {
 	status := view.NewStatus(s, now)
-	r.Versions = view.Kubelets(s, status.Unmanaged)
+	r.Versions, r.APIServers, r.Unmanaged = view.Kubelets(s, status.Unmanaged), status.APIServers, len(status.Unmanaged)
 	if len(r.Versions) > 0 {
 		r.Version = r.Versions[0].Version
 	}

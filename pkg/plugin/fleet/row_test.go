@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -263,7 +264,22 @@ func TestUnmanagedNodesDoNotCount(t *testing.T) {
 	s.Nodes = append(s.Nodes, clusterstate.Node{Name: "old", Kubelet: "v1.20.1"})
 	s.Policy.Spec.NodeSelector = v1alpha1.NewLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}})
 	s.Nodes[0].Labels = map[string]string{"pool": "a"}
-	if r := NewRow(Answer{Snapshot: &s, At: now}, now); r.Version != "v1.34.3" || len(r.Versions) != 1 {
+	r := NewRow(Answer{Snapshot: &s, At: now}, now)
+	if r.Version != "v1.34.3" || len(r.Versions) != 1 {
 		t.Errorf("got %s, %v", r.Version, r.Versions)
+	}
+	if want := len(s.Nodes) - 1; r.Unmanaged != want {
+		t.Errorf("%d nodes are left out, want %d", r.Unmanaged, want)
+	}
+}
+
+// TestAPIServersAfterRollback checks that a row has the version of the control plane once kubelets were taken back.
+func TestAPIServersAfterRollback(t *testing.T) {
+	s := base()
+	for version, want := range map[string][]string{"v1.34.4": {"v1.34.4"}, "v1.34.3": nil, "": nil} {
+		s.APIServers = []clusterstate.StaticPod{{Node: "cp-1", Version: version}, {Node: "cp-2", Version: version}}
+		if r := NewRow(Answer{Snapshot: &s, At: now}, now); !slices.Equal(r.APIServers, want) {
+			t.Errorf("apiservers at %q: got %v, want %v", version, r.APIServers, want)
+		}
 	}
 }

@@ -171,14 +171,10 @@ func wideClusterColumns(rows []fleet.Row, o Options) []column {
 		{title: "NODES"}, {title: "SERVER"}, {title: "WHY"},
 	}
 	for _, r := range rows {
-		nodes := 0
-		for _, one := range r.Versions {
-			nodes += one.Nodes
-		}
 		for i, one := range []cell{
 			{r.Context, plain}, {orDash(r.Stage), plain}, {versionsOf(r, true), plain}, {o.behindFor(r.Behind), plain}, upgradeCell(r),
 			{progressOf(r.Upgrade), plain}, {o.windowOf(r.Window), plain}, {o.followsOf(r.Follows), plain},
-			{orDash(strings.TrimPrefix(fmt.Sprint(nodes), "0")), plain}, {orDash(r.Server), plain}, o.clusterWhy(r),
+			{managedOf(r), plain}, {orDash(r.Server), plain}, o.clusterWhy(r),
 		} {
 			columns[i].cells = append(columns[i].cells, one)
 		}
@@ -186,7 +182,7 @@ func wideClusterColumns(rows []fleet.Row, o Options) []column {
 	return withoutEmpty(columns)
 }
 
-// versionsOf returns the versions of a cluster's kubelets.
+// versionsOf returns the versions of a cluster's kubelets, with what runs another one, or may.
 func versionsOf(r fleet.Row, all bool) string {
 	var names []string
 	for _, one := range r.Versions {
@@ -196,10 +192,33 @@ func versionsOf(r fleet.Row, all bool) string {
 		}
 		names = append(names, name)
 	}
+	text := strings.Join(names, ", ")
 	if len(names) > 2 && !all {
-		return names[0] + "…" + names[len(names)-1]
+		text = names[0] + "…" + names[len(names)-1]
 	}
-	return orDash(strings.Join(names, ", "))
+	var notes []string
+	if len(r.APIServers) > 0 {
+		notes = append(notes, "apiserver "+strings.Join(r.APIServers, ", "))
+	}
+	if r.Unmanaged > 0 {
+		notes = append(notes, managedOf(r))
+	}
+	if len(notes) > 0 {
+		text = strings.TrimSpace(text + " (" + strings.Join(notes, "; ") + ")")
+	}
+	return orDash(text)
+}
+
+// managedOf returns how many nodes of a cluster are managed; those that the policy leaves out may run anything.
+func managedOf(r fleet.Row) string {
+	nodes := 0
+	for _, one := range r.Versions {
+		nodes += one.Nodes
+	}
+	if r.Unmanaged == 0 {
+		return orDash(strings.TrimPrefix(fmt.Sprint(nodes), "0"))
+	}
+	return fmt.Sprintf("%d of %d nodes", nodes, nodes+r.Unmanaged)
 }
 
 // behindFor returns for how long a cluster has lacked a patch.

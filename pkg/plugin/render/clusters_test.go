@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,45 @@ kubectl upgrade status --context arn:aws:eks:eu-central-1:123456789012:cluster/p
 			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
 		}
 	}
+}
+
+// TestWhatClustersRun checks that no version is shown as what the whole cluster runs where the policy leaves nodes out, or
+// the control plane runs another one.
+func TestWhatClustersRun(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	runs := []view.Count{{Version: "v1.34.3", Nodes: 2}}
+	row := func(name string, r fleet.Row) fleet.Row {
+		r.Context, r.State, r.Version = name, fleet.StateIdle, "v1.34.3"
+		return r
+	}
+	rows := fleet.NewStatus([]fleet.Row{
+		row("all", fleet.Row{Versions: runs}),
+		row("some", fleet.Row{Versions: runs, Unmanaged: 3}),
+		row("back", fleet.Row{Versions: runs, APIServers: []string{"v1.34.4"}}),
+		row("both", fleet.Row{Versions: runs, APIServers: []string{"v1.34.4"}, Unmanaged: 1}),
+		row("none", fleet.Row{Unmanaged: 3}),
+	})
+	got := render.Clusters(rows, render.Options{Now: now, Zone: time.UTC})
+	for _, want := range []string{
+		"\nall       v1.34.3                                       idle",
+		"\nsome      v1.34.3 (2 of 5 nodes)                        idle",
+		"\nback      v1.34.3 (apiserver v1.34.4)                   idle",
+		"\nboth      v1.34.3 (apiserver v1.34.4; 2 of 3 nodes)     idle",
+		"\nnone      (0 of 3 nodes)                                idle",
+	} {
+		if !strings.Contains(squeezed(got), squeezed(want)) {
+			t.Errorf("got\n%s\nwant a row%s", got, want)
+		}
+	}
+}
+
+// squeezed returns a table without its padding, and without cells that have nothing.
+func squeezed(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.Join(slices.DeleteFunc(strings.Fields(line), func(word string) bool { return word == "-" }), " ") + "\n")
+	}
+	return b.String()
 }
 
 // TestClustersOnATerminal checks that no line but a command is wider than the terminal, that a screen of few lines keeps

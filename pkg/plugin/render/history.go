@@ -145,8 +145,11 @@ func endedTook(e view.Ended) string {
 func endedDone(e view.Ended) string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }
 
 func endColor(outcome v1alpha1.Outcome) color {
-	if outcome == v1alpha1.OutcomeSucceeded {
+	switch outcome {
+	case v1alpha1.OutcomeSucceeded:
 		return green
+	case v1alpha1.OutcomeCanceled:
+		return plain
 	}
 	return red
 }

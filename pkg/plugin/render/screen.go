@@ -22,6 +22,9 @@ func Screen(s view.Status, o Options) string {
 		rows = append(rows, titled("Schedules:", cell{"none, so no window ever opens: see `kubectl explain maintenanceschedule.spec`", plain}))
 	}
 	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
+	if len(s.APIServers) > 0 {
+		rows = append(rows, titled("Apiserver:", cell{strings.Join(s.APIServers, ", ") + ", which no kubelet runs", plain}))
+	}
 	shown := slices.DeleteFunc(slices.Clone(s.Nodes), func(n view.Node) bool { return o.Shows != nil && !o.Shows(n.Name) })
 	rows = append(rows, o.shownRows(len(shown), len(s.Nodes))...)
 	head := slices.Concat(o.clusterRows(), problemRows(s.Problems, o), takenBack(s, o), headline(s, o))

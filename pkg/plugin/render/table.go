@@ -295,6 +295,9 @@ func words(text string, room int) (list []string) {
 	return list
 }
 
+// Wrap breaks text between words into lines of at most room columns, as wrap does.
+func Wrap(text string, room int) []string { return wrap(text, room) }
+
 // wrap breaks text between words into lines of at most room columns. A longer word gets a
 // line of its own. There is always a line.
 func wrap(text string, room int) []string {

@@ -100,12 +100,13 @@ func (b *builder) stateOf(n Node) State {
 	if len(n.Steps) > 0 {
 		last = n.Steps[len(n.Steps)-1].Step.Info()
 	}
+	byAgent := n.Reason.Info().Giver == v1alpha1.GivenByAgent && n.Reason != v1alpha1.ReasonUpgradeWithdrawn // that one, the person who deleted the upgrade
 	switch {
 	case n.Reason == "" && n.StartTime == nil:
 		return UpToDate
 	case n.Reason == "":
 		return Done
-	case last.Phase == v1alpha1.PhaseStopped, n.Reason == v1alpha1.ReasonAbandoned, b.report.Upgrade.Ended() && n.Reason.Info().Giver == v1alpha1.GivenByAgent:
+	case last.Phase == v1alpha1.PhaseStopped, n.Reason == v1alpha1.ReasonAbandoned, b.report.Upgrade.Ended() && byAgent:
 		return Failed
 	case b.report.Upgrade.Ended():
 		return NotDone

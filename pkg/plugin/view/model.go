@@ -38,6 +38,8 @@ type Status struct {
 	Nodes     []Node     `json:"nodes"`
 	// Unmanaged are the names of the nodes that the policy does not select.
 	Unmanaged []string `json:"unmanaged,omitempty"`
+	// APIServers are the versions of kube-apiservers that no managed node's kubelet runs, as after a Rollback.
+	APIServers []string `json:"apiServers,omitempty"`
 }
 
 // Upgrade is a ClusterUpgrade.

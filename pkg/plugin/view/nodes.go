@@ -212,6 +212,22 @@ func Kubelets(s clusterstate.Snapshot, without []string) []Count {
 	return counted(numbers)
 }
 
+// OtherAPIServers returns the versions of kube-apiservers that none of these kubelets runs, the oldest first: those of a
+// control plane whose kubelets were taken back, or have not begun.
+func OtherAPIServers(s clusterstate.Snapshot, kubelets []Count) (versions []string) {
+	numbers := map[string]int{}
+	for _, pod := range s.APIServers {
+		isKubelet := slices.ContainsFunc(kubelets, func(k Count) bool { return k.Version == pod.Version })
+		if _, err := version.Parse(pod.Version); err == nil && !isKubelet && len(kubelets) > 0 {
+			numbers[pod.Version]++
+		}
+	}
+	for _, one := range counted(numbers) {
+		versions = append(versions, one.Version)
+	}
+	return versions
+}
+
 // Set returns the names as a set.
 func Set(names []string) map[string]bool {
 	set := make(map[string]bool, len(names))

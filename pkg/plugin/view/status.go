@@ -28,6 +28,7 @@ func NewStatus(s clusterstate.Snapshot, now time.Time) Status {
 		v.Policy = policyOf(s.Policy)
 	}
 	v.Nodes, v.Unmanaged = NewNodes(s)
+	v.APIServers = OtherAPIServers(s, Kubelets(s, v.Unmanaged))
 	if v.Policy != nil {
 		var kubelets []string
 		for _, n := range v.Nodes {

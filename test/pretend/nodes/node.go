@@ -45,7 +45,8 @@ func (c *Cluster) newNode(name string, controlPlane bool) *node {
 	}}
 	if controlPlane {
 		n.host.Facts.ControlPlane = true
-		n.host.Facts.Node.Certificates = []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/apiserver.crt", NotAfter: metav1.NewTime(time.Now().AddDate(1, 0, 0))}}
+		n.host.Facts.Node.Certificates = []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/apiserver.crt", NotAfter: metav1.NewTime(time.Now().AddDate(1, 0, 0)),
+			NotBefore: ptr.To(metav1.Now()), RenewedBy: v1alpha1.RenewedByKubeadm, UsedBy: []string{"kube-apiserver"}, InUse: v1alpha1.UsesCurrent}}
 		n.host.Facts.StaticPods = map[string]string{}
 		for _, component := range host.ControlPlaneComponents {
 			n.host.Facts.StaticPods[component] = First

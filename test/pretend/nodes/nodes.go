@@ -88,7 +88,7 @@ func (c *Cluster) Run(ctx context.Context) {
 // slowVerbs are the verbs that take longer than a moment.
 func (c *Cluster) slowVerbs() map[verb.Verb]time.Duration {
 	slow := map[verb.Verb]time.Duration{}
-	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Activate} {
+	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Renew, verb.Activate} {
 		slow[v] = c.Verb
 	}
 	return slow

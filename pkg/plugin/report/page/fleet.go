@@ -116,9 +116,12 @@ func FleetHTML(r fleet.Report, o Options) ([]byte, error) {
 		for _, e := range row.Upgrades {
 			one := fleetUpgrade{Name: row.Context, Upgrade: e.Name, From: cmp.Or(e.From, "–"), To: cmp.Or(e.To, string(e.Type)),
 				Began: clock(e.TriggerTime), Ended: clock(e.EndTime), Outcome: string(e.Outcome), Class: "bad", By: cmp.Or(e.RequestedBy, "–")}
-			if e.Outcome == v1alpha1.OutcomeSucceeded {
+			switch e.Outcome {
+			case v1alpha1.OutcomeSucceeded:
 				one.Class = "good"
-			} else {
+			case v1alpha1.OutcomeCanceled:
+				one.Class, one.Why = "neutral", e.Message
+			default:
 				one.Why = e.Message
 			}
 			d.Upgrades = append(d.Upgrades, one)

@@ -46,8 +46,8 @@ func badgeOf(u report.Upgrade) badge {
 	switch {
 	case u.Outcome == "Succeeded":
 		return badge{"good", "Succeeded"}
-	case u.Outcome == "Superseded":
-		return badge{"neutral", "Superseded"}
+	case u.Outcome == v1alpha1.OutcomeSuperseded, u.Outcome == v1alpha1.OutcomeCanceled:
+		return badge{"neutral", string(u.Outcome)}
 	case u.Outcome == "RolledBack":
 		return badge{"bad", "Rolled back"}
 	case u.Outcome != "":

@@ -31,8 +31,12 @@ async function check(chromium, file, name) {
   const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations", "incomplete"] }));
   for (const v of found.violations) problems.push(`axe ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" ")}`);
   for (const v of found.incomplete.filter((v) => v.id !== "color-contrast")) problems.push(`axe cannot tell ${v.id}: ${v.nodes[0].html.slice(0, 160)}`);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  if (wide > 0) problems.push(`the page is ${wide} pixels too wide`);
+  const wide = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  const closed = await wide();
+  if (closed > 0) problems.push(`the page is ${closed} pixels too wide`);
+  await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
+  const opened = await wide();
+  if (opened > closed) problems.push(`with its details open, the page is ${opened} pixels too wide`);
   await context.close();
   return problems;
 }

@@ -84,8 +84,8 @@ func (f *fleetFreeze) run(ctx context.Context) error {
 	if err := f.show(&f.freeze.output, result, f.freeze.dryRun); err != nil {
 		return err
 	}
-	if len(result.Holds()) > 0 {
-		f.freeze.noteCertificates()
+	if note := f.freeze.certificatesNote(); note != "" && len(result.Holds()) > 0 && f.freeze.forPeople() {
+		fmt.Fprintln(f.ErrOut, note)
 	}
 	return cmpErr(ctx.Err(), f.outcome(result, asked))
 }

@@ -82,11 +82,12 @@ func (f *freeze) validate() error {
 	return cmp.Or(f.dryRun.check(), checkReason(f.reason))
 }
 
-// noteCertificates says that certificates are still renewed, where nobody has asked whether they are.
-func (f *freeze) noteCertificates() {
-	if f.forPeople() && !f.certificates && len(f.upgrades) == 0 {
-		fmt.Fprintln(f.ErrOut, "Certificates are still renewed; --certificates stops that, too.")
+// certificatesNote says that certificates are still renewed, where nobody has asked whether they are. Else it is empty.
+func (f *freeze) certificatesNote() string {
+	if f.certificates || len(f.upgrades) > 0 {
+		return ""
 	}
+	return "Certificates are still renewed; --certificates stops that, too."
 }
 
 // complete makes the object to create.
@@ -136,8 +137,11 @@ func (f *freeze) run(ctx context.Context) (err error) {
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	fmt.Fprintf(f.told, "maintenanceschedule.%s/%s created%s%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
-	f.noteCertificates()
+	answer := fmt.Sprintf("maintenanceschedule.%s/%s created%s%s: in effect until %s", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
+	if note := f.certificatesNote(); note != "" {
+		answer += ". " + note
+	}
+	fmt.Fprintln(f.told, answer)
 	return nil
 }
 

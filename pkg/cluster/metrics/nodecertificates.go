@@ -79,7 +79,8 @@ func (s *scrape) frozenCertificates() {
 	var planes []preflight.ControlPlane
 	for _, n := range s.nodeCertificates {
 		if n.controlPlane {
-			planes = append(planes, preflight.ControlPlane{Name: n.node, Labels: n.labels, Facts: &v1alpha1.NodeFacts{Certificates: n.certificates, CertificateRenewalDisabled: n.leftAlone}})
+			facts := &v1alpha1.NodeFacts{Certificates: n.certificates, CertificateRenewalDisabled: n.leftAlone}
+			planes = append(planes, preflight.ControlPlane{Name: n.node, Labels: n.labels, Facts: facts})
 		}
 	}
 	var automatic []v1alpha1.AutomaticUpgrade

@@ -106,7 +106,8 @@ func (held FrozenCertificate) finding() v1alpha1.Finding {
 		until = "until " + clusterstate.FormatTime(*held.by.Until)
 	}
 	name, _, _ := strings.Cut(held.by.Window, "/")
-	advice := fmt.Sprintf("End it: kubectl upgrade unfreeze %s; if the schedule has windows: kubectl edit maintenanceschedule %s. A new freeze lets certificates be renewed.", name, name)
+	advice := fmt.Sprintf("End it: kubectl upgrade unfreeze %[1]s; if the schedule has windows: kubectl edit maintenanceschedule %[1]s. "+
+		"A new freeze lets certificates be renewed.", name)
 	if !held.holds {
 		advice += " Or renew them before it begins: " + Renew(held.Node)
 	}

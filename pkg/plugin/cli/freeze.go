@@ -137,7 +137,8 @@ func (f *freeze) run(ctx context.Context) (err error) {
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	answer := fmt.Sprintf("maintenanceschedule.%s/%s created%s%s: in effect until %s", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
+	answer := fmt.Sprintf("maintenanceschedule.%s/%s created%s%s: in effect until %s",
+		v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
 	if note := f.certificatesNote(); note != "" {
 		answer += ". " + note
 	}

@@ -73,6 +73,10 @@ var rows = []row{
 		verb: "reboot", args: "w1 --force --reason 'a reboot of the test' --dry-run=client -o yaml", shows: []string{"type: Reboot", "rebootPolicy: Always", "comment: a reboot of the test"},
 		added: true,
 	},
+	{
+		verb: "certificates renew", args: "cp1 --reason 'certificates of the test' --dry-run=client -o yaml", shows: []string{"type: Certificates", "comment: certificates of the test"},
+		added: true,
+	},
 	{verb: "abandon", args: "lost --reason 'a node of the test' --yes", object: "nodeupgrade/lost", want: `{"abandoned":{"comment":"a node of the test","by":"admin"}}`},
 	{
 		verb: "follow", args: "--context staging --leader-context dev --soak 10s",

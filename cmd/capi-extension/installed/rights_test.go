@@ -117,6 +117,9 @@ func TestWorkloadRights(t *testing.T) {
 			return asked.Create(t.Context(), upgrade("new", "version: v1.34.4", nil), client.DryRunAll)
 		}, false},
 		{"ask for reboots", func() error { return asked.Create(t.Context(), upgrade("new", "type: Reboot", made), client.DryRunAll) }, false},
+		{"ask for new certificates", func() error {
+			return asked.Create(t.Context(), upgrade("new", "type: Certificates", made), client.DryRunAll)
+		}, false},
 		{"take a version back", func() error {
 			return asked.Create(t.Context(), upgrade("new", "{type: Rollback, version: v1.34.4, comment: r}", made), client.DryRunAll)
 		}, false},

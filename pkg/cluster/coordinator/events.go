@@ -44,8 +44,11 @@ func (c *Coordinator) recordUpgrade(u *v1alpha1.ClusterUpgrade, eventType, reaso
 
 func (c *Coordinator) recordCreated(u *v1alpha1.ClusterUpgrade) {
 	message := u.Spec.Version + " is available, and the UpgradePolicy asks for patches"
-	if u.Spec.Type == v1alpha1.TypeReboot {
+	switch u.Spec.Type {
+	case v1alpha1.TypeReboot:
 		message = "a node's operating system asks for a reboot, and the UpgradePolicy asks for reboots"
+	case v1alpha1.TypeCertificates:
+		message = "a control plane's certificate expires soon, and the UpgradePolicy asks for renewals"
 	}
 	c.recordUpgrade(u, corev1.EventTypeNormal, eventCreated, message)
 }
@@ -98,8 +101,11 @@ func (c *Coordinator) recordProgress(was *v1alpha1.ClusterUpgrade, now v1alpha1.
 }
 
 func triggered(version string, s v1alpha1.ClusterUpgradeStatus) string {
-	if s.Type == v1alpha1.TypeReboot {
+	switch s.Type {
+	case v1alpha1.TypeReboot:
 		return "nodes whose operating system asks for a reboot get one"
+	case v1alpha1.TypeCertificates:
+		return "kubeadm renews the certificates of control planes"
 	}
 	return "from " + s.FromVersion + " to " + version + "; the images are fixed"
 }

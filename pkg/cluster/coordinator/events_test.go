@@ -57,3 +57,28 @@ func TestProgressEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsOfTypesWithoutVersion checks what the events say of upgrades that bring no version.
+func TestEventsOfTypesWithoutVersion(t *testing.T) {
+	for kind, want := range map[v1alpha1.UpgradeType][2]string{
+		v1alpha1.TypeReboot: {
+			"Normal Created a node's operating system asks for a reboot, and the UpgradePolicy asks for reboots",
+			"Normal Triggered nodes whose operating system asks for a reboot get one",
+		},
+		v1alpha1.TypeCertificates: {
+			"Normal Created a control plane's certificate expires soon, and the UpgradePolicy asks for renewals",
+			"Normal Triggered kubeadm renews the certificates of control planes",
+		},
+	} {
+		events := record.NewFakeRecorder(10)
+		c := &Coordinator{events: events, log: slog.New(slog.DiscardHandler)}
+		u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Type: kind}}
+		c.recordCreated(u)
+		c.recordProgress(u, v1alpha1.ClusterUpgradeStatus{Type: kind, TriggerTime: &metav1.Time{Time: time.Unix(0, 0)}})
+		for _, one := range want {
+			if got := <-events.Events; got != one {
+				t.Errorf("%s: got %q, want %q", kind, got, one)
+			}
+		}
+	}
+}

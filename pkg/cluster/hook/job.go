@@ -26,7 +26,7 @@ const (
 	HookAnnotation    = v1alpha1.Group + "/hook"    // the hook's name
 	WhenAnnotation    = v1alpha1.Group + "/when"    // the hook's point, such as BeforeNode
 	UpgradeAnnotation = v1alpha1.Group + "/upgrade" // the ClusterUpgrade's name
-	VersionAnnotation = v1alpha1.Group + "/version" // the version that it brings; empty for a Reboot
+	VersionAnnotation = v1alpha1.Group + "/version" // the version that it brings; empty for a Reboot, or new certificates
 	FromAnnotation    = v1alpha1.Group + "/from"    // the version before
 	NodeAnnotation    = v1alpha1.Group + "/node"    // the Node's name; empty for the whole upgrade
 	ReleaseAnnotation = v1alpha1.Group + "/release" // ControlPlane or Node; empty for the whole upgrade

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
@@ -64,7 +65,12 @@ func TestFleet(t *testing.T) {
 // TestEachRowOfTableIsServed checks that the table lists exactly what a leader serves, and
 // that promlint finds nothing.
 func TestEachRowOfTableIsServed(t *testing.T) {
-	_, text := scrape(t, leading(stateOf(5)))
+	state := stateOf(5)
+	state.Snapshot.Nodes[0].ControlPlane = true
+	state.Snapshot.Inventories[0].Certificates = append(state.Snapshot.Inventories[0].Certificates, v1alpha1.CertificateFacts{
+		Path: "/etc/kubernetes/admin.conf", RenewedBy: v1alpha1.RenewedByKubeadm, NotAfter: metav1.NewTime(now.Add(time.Hour)),
+	})
+	_, text := scrape(t, leading(state))
 	served := map[string]string{}
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) == 4 && words[1] == "TYPE" && strings.HasPrefix(words[2], "kubectl_upgrade_") {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
@@ -12,6 +13,8 @@ import (
 type nodeCertificates struct {
 	node         string
 	controlPlane bool
+	labels       map[string]string
+	leftAlone    bool // no upgrade renews them
 	certificates []v1alpha1.CertificateFacts
 }
 
@@ -25,7 +28,7 @@ func certificatesIn(s *clusterstate.Snapshot) []nodeCertificates {
 	for i := range s.Inventories {
 		one := &s.Inventories[i]
 		if n := nodes[one.Name]; n != nil && len(one.Certificates) > 0 {
-			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), one.Certificates})
+			kept = append(kept, nodeCertificates{one.Name, one.OnControlPlane(n.ControlPlane), n.Labels, one.CertificateRenewalDisabled, one.Certificates})
 		}
 	}
 	return kept
@@ -67,5 +70,24 @@ func (s *scrape) certificates() {
 				s.set(certificateNotLoaded, 1, n.node, kind)
 			}
 		}
+	}
+	s.frozenCertificates()
+}
+
+// frozenCertificates adds which certificates of control planes no upgrade may renew in time.
+func (s *scrape) frozenCertificates() {
+	var planes []preflight.ControlPlane
+	for _, n := range s.nodeCertificates {
+		if n.controlPlane {
+			facts := &v1alpha1.NodeFacts{Certificates: n.certificates, CertificateRenewalDisabled: n.leftAlone}
+			planes = append(planes, preflight.ControlPlane{Name: n.node, Labels: n.labels, Facts: facts})
+		}
+	}
+	var automatic []v1alpha1.AutomaticUpgrade
+	if s.Snapshot.Policy != nil {
+		automatic = s.Snapshot.Policy.Spec.Automatic
+	}
+	for _, held := range preflight.Frozen(planes, s.Snapshot.Schedules, automatic, s.now) {
+		s.set(certificateFrozen, 1, held.Node, rules.CertificateKind(held.Certificate))
 	}
 }

@@ -35,6 +35,9 @@ func TestCertificates(t *testing.T) {
 		}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "gone"}, NodeFacts: v1alpha1.NodeFacts{Certificates: []v1alpha1.CertificateFacts{{Path: pki + "ca.crt"}}}},
 	}
+	state.Snapshot.Schedules = []v1alpha1.MaintenanceSchedule{{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}, Spec: v1alpha1.MaintenanceScheduleSpec{
+		MaintenanceExclusions: []v1alpha1.MaintenanceExclusion{{Period: v1alpha1.Period{Name: "x", StartTime: metav1.NewTime(now.Add(-day)), EndTime: metav1.NewTime(now.Add(day))}}},
+	}}}
 	series, _ := scrape(t, leading(state))
 	var got []string
 	for _, one := range series {
@@ -47,7 +50,7 @@ func TestCertificates(t *testing.T) {
 		`end_time_seconds{"admin-copy"} 1.7952624e+09`, `end_time_seconds{"apiserver"} 1.7999136e+09`, `end_time_seconds{"ca"} 1.7999136e+09`,
 		`end_time_seconds{"kubelet-client"} 1.7952636e+09`, `end_time_seconds{"kubelet-serving"} 1.7952624e+09`, `end_time_seconds{"other"} 1.8006912e+09`,
 		`end_time_seconds{"scheduler.conf"} 1.7952636e+09`,
-		`expiring{"ca"} 1`, `expiring{"scheduler.conf"} 1`, `not_loaded{"apiserver"} 1`,
+		`expiring{"ca"} 1`, `expiring{"scheduler.conf"} 1`, `frozen{"scheduler.conf"} 1`, `not_loaded{"apiserver"} 1`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -85,6 +85,7 @@ const (
 	certificateEnd       = "certificate_end_time_seconds"
 	certificateExpiring  = "certificate_expiring"
 	certificateNotLoaded = "certificate_not_loaded"
+	certificateFrozen    = "certificate_frozen"
 
 	preflightTime  = "preflight_time_seconds"
 	notices        = "notices_total"
@@ -103,6 +104,7 @@ var Table = []Metric{
 	{certificateEnd, Gauge, "seconds", []string{"node", "certificate"}, "When the node's certificate ends, or its authority, if that ends first, as Unix time; of workers only while it is expiring. certificate is kubeadm's name for it, kubelet-client, kubelet-serving, admin-copy, or other, of which the first to end counts.", false},
 	{certificateExpiring, Gauge, "", []string{"node", "certificate"}, "1 while less is left of a certificate than 30 days (of an authority 180) or a third of its life, in which it should have been renewed; else absent.", false},
 	{certificateNotLoaded, Gauge, "", []string{"node", "certificate"}, "1 while a program still uses the certificate that was in the file before; else absent.", false},
+	{certificateFrozen, Gauge, "", []string{"node", "certificate"}, "1 while a schedule lets no upgrade renew the certificate, the first of a control plane's, between its due time and its end: an exclusion holds, or no window opens, which counts from twice that time before its end on; else absent.", false},
 	{agents, Gauge, "", []string{"state"}, "Number of the agents' pods: Desired, Ready.", false},
 	{nodesStaged, Gauge, "", []string{"version"}, "Number of managed nodes with the image of the version on their disk, beside the running one.", false},
 	{nodesBehind, Gauge, "", []string{"kubelet"}, "Number of managed nodes for which the source offers a newer patch of their minor.", false},

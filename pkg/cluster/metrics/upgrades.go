@@ -172,7 +172,7 @@ func (s *scrape) policy() {
 	if policy == nil {
 		return
 	}
-	for _, t := range []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeReboot} {
+	for _, t := range []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeReboot, v1alpha1.TypeCertificates} {
 		s.flag(policyAutomatic, slices.ContainsFunc(policy.Spec.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == t }), string(t))
 	}
 	s.gates(policy)

@@ -50,8 +50,11 @@ func next(d *wire.Data, r v1alpha1.NoticeRecord) string {
 // sentence returns the default text.
 func sentence(d *wire.Data, event v1alpha1.NoticeEvent, u *v1alpha1.ClusterUpgrade) string {
 	name := "Upgrade " + d.Upgrade
-	if d.Type == string(v1alpha1.TypeRollback) {
+	switch v1alpha1.UpgradeType(d.Type) {
+	case v1alpha1.TypeRollback:
 		name = "Rollback " + d.Upgrade
+	case v1alpha1.TypeCertificates:
+		name = "Renewal " + d.Upgrade
 	}
 	switch {
 	case d.From != "" && d.Version != "":

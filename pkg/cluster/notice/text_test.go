@@ -17,6 +17,8 @@ func TestText(t *testing.T) {
 	u.Status.FromVersion, u.Status.Nodes = "v1.34.3", v1alpha1.NodeCounts{Done: 2, Total: 5}
 	back := u.DeepCopy()
 	back.Spec.Type, back.Status.FromVersion = v1alpha1.TypeRollback, "v1.34.5"
+	renewal := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "certificates-a"}}
+	renewal.Status.Type, renewal.Status.Nodes = v1alpha1.TypeCertificates, v1alpha1.NodeCounts{Done: 1, Total: 3}
 	ended := u.DeepCopy()
 	ended.Status.Outcome = v1alpha1.OutcomeSucceeded
 	ended.Status.TriggerTime, ended.Status.EndTime = &metav1.Time{Time: began}, &metav1.Time{Time: began.Add(63 * time.Minute)}
@@ -37,6 +39,8 @@ func TestText(t *testing.T) {
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) waits, 2 of 5 nodes done. ApprovalRequired: nobody has approved it. Next: `kubectl upgrade approve v1-34-4` (id 0a)"},
 		{back, v1alpha1.NoticeRecord{Event: v1alpha1.NoticeStalled, Reason: v1alpha1.ReasonPreflight, Message: "a check blocks"},
 			"Rollback v1-34-4 (v1.34.5 to v1.34.4) is STALLED and needs a person, 2 of 5 nodes done. Preflight: a check blocks. Next: `kubectl upgrade plan` (id 0a)"},
+		{renewal, v1alpha1.NoticeRecord{Event: v1alpha1.NoticeNodeFailed, Node: "cp1", Reason: v1alpha1.ReasonKubeadmFailed, Message: "kubeadm failed"},
+			"Renewal certificates-a: node cp1 failed, KubeadmFailed: kubeadm failed. Next: `kubectl upgrade status cp1 --log` (id 0a)"},
 		{ended, v1alpha1.NoticeRecord{Event: v1alpha1.NoticeEnded, Reason: v1alpha1.ReasonUpToDate, Message: "all 5 nodes run v1.34.4"},
 			"Upgrade v1-34-4 (v1.34.3 to v1.34.4) ended: Succeeded after 1h3m0s, 2 of 5 nodes done. all 5 nodes run v1.34.4. Details: `kubectl upgrade report v1-34-4` (id 0a)"},
 	} {

@@ -11,11 +11,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
-// renewByHand is how a person renews kubeadm's certificates on a node.
+// renewByHand is how a person renews kubeadm's certificates on a node, where no upgrade can.
 const renewByHand = "kubeadm certs renew all, then restart its static pods"
 
-// RenewByHand returns what renews kubeadm's certificates on a node, as a part of a sentence.
-func RenewByHand(node string) string { return fmt.Sprintf("on %s: %s", node, renewByHand) }
+// Renew returns the command that has kubeadm renew the certificates of a control plane.
+func Renew(node string) string {
+	return "kubectl upgrade certificates renew " + node + " --reason TEXT"
+}
 
 // Restart returns the command that restarts, on its node, a program that is the kubelet or a static pod, which the kubelet
 // starts again. Flatcar's image of Kubernetes has no crictl.
@@ -31,14 +33,14 @@ const NameRotated = "Let client-certificate and client-key in /etc/kubernetes/ku
 
 var certificateChecks = []Entry{
 	{
-		"certificate-ended", blocks,
-		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has expired",
-		"Renew it on that node: " + renewByHand + ". For the kubelet's: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert.",
+		"certificate-ended", either,
+		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has expired. An upgrade of type Certificates, which renews kubeadm's, is only warned of those",
+		"Renew it: " + Renew("NODE") + "; if the API does not answer, docs/troubleshooting.md. For the kubelet's: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert.",
 	},
 	{
 		"certificate-ending", warns,
 		"a certificate below /etc/kubernetes, also of another program, or the kubelet's expires within 30 days, or a third of its life. kubeadm renews its own when it upgrades a control plane",
-		"Renew it on that node: " + renewByHand + ". For the kubelet's, check rotateCertificates in /var/lib/kubelet/config.yaml.",
+		"Renew it: " + Renew("NODE") + ". For the kubelet's, check rotateCertificates in /var/lib/kubelet/config.yaml.",
 	},
 	{
 		"certificate-not-loaded", warns,
@@ -52,8 +54,8 @@ var certificateChecks = []Entry{
 	},
 	{
 		"certificates-frozen", warns,
-		"an exclusion, such as a freeze, lasts until after the first certificate of a control plane has expired",
-		"Renew the certificates before: " + renewByHand + ". Or end the exclusion: kubectl upgrade unfreeze.",
+		"an exclusion, such as a freeze, stops upgrades of type Certificates until the first certificate of a control plane has expired, or no window opens when it is due",
+		"End the exclusion: kubectl upgrade unfreeze NAME; or renew the certificates without a window: " + Renew("NODE") + " --ignore-windows.",
 	},
 	{
 		"kubelet-serving-waits", warns,
@@ -75,7 +77,8 @@ var certificateChecks = []Entry{
 const (
 	rotatesAdvice = "The kubelet rotates it before it expires, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests show why."
 	rotatedAdvice = "The kubelet rotates a certificate only before it expires: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to make a new one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
-	renewedAdvice = "Nothing needs to be done if the upgrade runs before that: kubeadm renews those of each component that it upgrades. Otherwise, on that node: " + renewByHand + "."
+	renewedAdvice = "Nothing needs to be done if the upgrade runs before that: kubeadm renews those of each component that it upgrades. Otherwise renew them"
+	thisRenews    = "This upgrade renews what kubeadm has issued."
 	servingAdvice = "Approve the kubelet's next request: kubectl get certificatesigningrequests; or renew it in the way in which it was installed."
 )
 
@@ -205,9 +208,13 @@ func (c *checker) checkSigners(n *node, keyless map[string]*copies) {
 		}
 	}
 	if len(others) > 0 {
+		but := "`kubeadm certs renew` would replace them by kubeadm's"
+		if c.renews {
+			but = "the upgrade leaves them as they are"
+		}
 		c.add(v1alpha1.Finding{
 			ID: "certificate-authority-elsewhere", Object: n.object(),
-			Message: fmt.Sprintf("On node %s, another authority than kubeadm's signed %s: `kubeadm certs renew` would replace them by kubeadm's.", n.name, names(others)),
+			Message: fmt.Sprintf("On node %s, another authority than kubeadm's signed %s: %s.", n.name, names(others), but),
 		})
 	}
 }
@@ -218,8 +225,15 @@ func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts, end 
 	case cert.Path == rules.KubeletConf:
 		f.Message = fmt.Sprintf("On node %s, the certificate inside %s expired on %s: the kubelet does not start again.", n.name, cert.Path, day(end))
 		f.Advice = NameRotated
+		if c.renews { // which does not restart the kubelet
+			f.Level = v1alpha1.LevelWarn
+		}
 	case rules.IsKubeletClient(cert):
 		f.Advice = rotatedAdvice
+	case c.renewsOn(n, cert):
+		f.Level, f.Advice = v1alpha1.LevelWarn, thisRenews
+	default:
+		f.Advice = "Renew it" + renewal(n, cert)
 	}
 	c.onNode(n, f)
 }
@@ -232,14 +246,46 @@ func (c *checker) certificatesEnd(n *node, certs []v1alpha1.CertificateFacts) {
 			first = end
 		}
 	}
-	f := v1alpha1.Finding{ID: "certificate-ending", Object: n.object(), Message: fmt.Sprintf("On node %s, %s on %s: %s.", n.name, expire(len(paths)), day(first), names(paths))}
-	switch {
-	case c.runsKubeadm(n) && n.facts.CertificateRenewalDisabled:
-		f.Advice = "The upgrade does not renew them, as kubeadm-upgrade.yaml has certificateRenewal: false. On that node: " + renewByHand + "."
-	case c.runsKubeadm(n):
-		f.Advice = renewedAdvice
+	c.add(v1alpha1.Finding{
+		ID: "certificate-ending", Object: n.object(), Advice: c.renewAdvice(n, certs),
+		Message: fmt.Sprintf("On node %s, %s on %s: %s.", n.name, expire(len(paths)), day(first), names(paths)),
+	})
+}
+
+// renewAdvice returns what to do about certificates of a node that expire soon.
+func (c *checker) renewAdvice(n *node, certs []v1alpha1.CertificateFacts) string {
+	switch how := renewal(n, certs...); {
+	case c.renewsOn(n, certs...):
+		return thisRenews
+	case !c.runsKubeadm(n):
+		return "Renew them" + how
+	case n.facts.CertificateRenewalDisabled:
+		return "The upgrade does not renew them, as kubeadm-upgrade.yaml has certificateRenewal: false. Renew them" + how
+	default:
+		return renewedAdvice + how
 	}
-	c.add(f)
+}
+
+// renewsOn reports whether the upgrade, of type Certificates, has still to renew one of these certificates of a node.
+func (c *checker) renewsOn(n *node, certs ...v1alpha1.CertificateFacts) bool {
+	return c.renews && n.moves && slices.ContainsFunc(certs, byKubeadm)
+}
+
+// renewal returns what renews one of these certificates of a node, as the end of a sentence.
+func renewal(n *node, certs ...v1alpha1.CertificateFacts) string {
+	isUnknown := func(cert v1alpha1.CertificateFacts) bool { return cert.RenewedBy == "" } // its agent is older
+	byUpgrade, disabled := slices.ContainsFunc(certs, byKubeadm), n.facts.CertificateRenewalDisabled
+	switch {
+	case n.controlPlane && byUpgrade && !disabled:
+		return ": " + Renew(n.name)
+	case n.controlPlane && (byUpgrade || slices.ContainsFunc(certs, isUnknown)):
+		return " on that node: " + renewByHand + "."
+	}
+	return " in the way in which it was installed."
+}
+
+func byKubeadm(cert v1alpha1.CertificateFacts) bool {
+	return cert.RenewedBy == v1alpha1.RenewedByKubeadm
 }
 
 // certificatesEndOn adds one warning about many nodes.

@@ -1,81 +1,123 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// renews is the type of the upgrades that would renew certificates before they expire.
-const renews = v1alpha1.TypePatch
-
-// checkFrozen finds exclusions that last until after the first certificate of a control plane expires, so that no upgrade
-// renews it.
+// checkFrozen finds control planes whose certificates no upgrade may renew before the first of them expires: an exclusion
+// holds, or no window opens.
 func (c *checker) checkFrozen() {
-	moment := schedule.NewMoment(c.Schedules, c.Now)
-	for _, held := range heldPastEnds(c.controlPlanes(), c.Schedules, moment, c.Now) {
-		until := "without an end"
-		if held.by.Until != nil {
-			until = "until " + clusterstate.FormatTime(*held.by.Until)
+	var planes []ControlPlane
+	for _, n := range c.controlPlanes() {
+		planes = append(planes, ControlPlane{n.name, n.Labels, n.facts})
+	}
+	told := map[string]bool{"": c.renews && c.Upgrade.Spec.IgnoresWindows()}
+	for _, held := range Frozen(planes, c.Schedules, c.Policy.Automatic, c.Now) {
+		if !told[held.by.Window] { // of each exclusion, and of having no window, the first certificate that expires
+			told[held.by.Window] = true
+			c.add(held.finding())
 		}
-		c.add(v1alpha1.Finding{
-			ID: "certificates-frozen",
-			Message: fmt.Sprintf("Exclusion %s holds %s, and certificate %s of %s expires before that, on %s.",
-				held.by.Window, until, held.certificate, held.node, day(held.ends)),
-			Advice: "Renew the certificates of each control plane before, " + RenewByHand(held.node) + ". Or end the exclusion: kubectl upgrade unfreeze.",
-		})
 	}
 }
 
-// heldPast is an exclusion that holds when a certificate expires.
-type heldPast struct {
-	by                schedule.Verdict
-	node, certificate string
-	ends              time.Time
+// ControlPlane is a control plane with what its agent has reported, if it has.
+type ControlPlane struct {
+	Name   string
+	Labels map[string]string
+	Facts  *v1alpha1.NodeFacts
 }
 
-// heldPastEnds returns each exclusion that holds when the first certificate of a node expires, if no window opens before,
-// with the node whose certificate expires first.
-func heldPastEnds(nodes []*node, schedules []v1alpha1.MaintenanceSchedule, moment *schedule.Moment, now time.Time) (all []heldPast) {
-	for _, n := range nodes {
-		first := firstToRenew(n, now)
-		if first == nil || first.NotAfter.Sub(now) > schedule.Horizon {
+// FrozenCertificate is a certificate that kubeadm renews, and that no upgrade may have it renew before it expires.
+type FrozenCertificate struct {
+	rules.Renewal
+	Node string
+
+	by    schedule.Verdict // of the schedules when it expires
+	holds bool             // now, too
+	ended bool             // it has expired
+}
+
+// Frozen returns a certificate of each of the control planes on which no upgrade of type Certificates may begin from when
+// its first certificate is due until that expires; what expires first comes first. An exclusion is told at once. That no
+// window opens is told from twice that time before the end on: who opens windows by hand has not done so yet.
+func Frozen(planes []ControlPlane, schedules []v1alpha1.MaintenanceSchedule, automatic []v1alpha1.AutomaticUpgrade, now time.Time) []FrozenCertificate {
+	var all []FrozenCertificate
+	for _, p := range planes {
+		next, is := rules.NextRenewal(p.Facts, remaining(automatic))
+		if !is || next.End.Sub(now) > schedule.Horizon {
 			continue
 		}
-		opens, err := moment.Between(n.Labels, renews, first.NotAfter.Time)
+		early, ended, end := next.End.Sub(next.Due), !next.End.After(now), latest(next.End, now)
+		next.Due = latest(next.Due, now)
+		opens, err := schedule.NewMoment(schedules, next.Due).Between(p.Labels, v1alpha1.TypeCertificates, end)
 		if err != nil || len(opens.Openings) > 0 {
 			continue // that a schedule is invalid is told elsewhere
 		}
-		by := schedule.NewMoment(schedules, first.NotAfter.Time).At(n.Labels, renews)
+		by := schedule.NewMoment(schedules, end).At(p.Labels, v1alpha1.TypeCertificates)
 		if by.Reason != v1alpha1.ReasonExcluded {
-			continue
+			by = schedule.Verdict{}
 		}
-		found := heldPast{by, n.name, first.Path, first.NotAfter.Time}
-		i := slices.IndexFunc(all, func(other heldPast) bool { return other.by.Window == by.Window })
-		switch {
-		case i < 0:
-			all = append(all, found)
-		case found.ends.Before(all[i].ends):
-			all[i] = found
+		if by.Reason != "" || !ended && next.End.Sub(now) <= 2*early {
+			holds := schedule.NewMoment(schedules, now).At(p.Labels, v1alpha1.TypeCertificates).Reason == v1alpha1.ReasonExcluded
+			all = append(all, FrozenCertificate{next, p.Name, by, holds, ended})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b FrozenCertificate) int { return a.End.Compare(b.End) })
 	return all
 }
 
-// firstToRenew returns the certificate of a node that expires next among those that kubeadm renews. Nil: there is none.
-func firstToRenew(n *node, now time.Time) (first *v1alpha1.CertificateFacts) {
-	if n.facts == nil {
-		return nil
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	for i := range n.facts.Certificates {
-		cert := &n.facts.Certificates[i]
-		if cert.RenewedBy == v1alpha1.RenewedByKubeadm && cert.NotAfter.After(now) && (first == nil || cert.NotAfter.Time.Before(first.NotAfter.Time)) {
-			first = cert
+	return b
+}
+
+// remaining returns how long before its end a certificate is renewed.
+func remaining(automatic []v1alpha1.AutomaticUpgrade) time.Duration {
+	for _, one := range automatic {
+		if one.Type == v1alpha1.TypeCertificates {
+			return cmp.Or(clusterstate.Seconds(one.RemainingSeconds), rules.Soon)
 		}
 	}
-	return first
+	return rules.Soon
+}
+
+func (held FrozenCertificate) finding() v1alpha1.Finding {
+	certificate, end := fmt.Sprintf("certificate %s of %s", held.Certificate.Path, held.Node), clusterstate.FormatTime(held.End)
+	if held.by.Reason == "" {
+		return v1alpha1.Finding{
+			ID:      "certificates-frozen",
+			Message: fmt.Sprintf("%s is due from %s on and expires at %s, and no maintenance window opens in between.", capital(certificate), clusterstate.FormatTime(held.Due), end),
+			Advice:  "Renew it without a window: " + Renew(held.Node) + " --ignore-windows",
+		}
+	}
+	until := "without an end"
+	if held.by.Until != nil {
+		until = "until " + clusterstate.FormatTime(*held.by.Until)
+	}
+	name, _, _ := strings.Cut(held.by.Window, "/")
+	advice := fmt.Sprintf("End it: kubectl upgrade unfreeze %[1]s; if the schedule has windows: kubectl edit maintenanceschedule %[1]s. "+
+		"A new freeze lets certificates be renewed.", name)
+	if !held.holds {
+		advice += " Or renew them before it begins: " + Renew(held.Node)
+	}
+	expires := "expires before that, at"
+	if held.ended {
+		expires = "expired at"
+	}
+	return v1alpha1.Finding{
+		ID:      "certificates-frozen",
+		Message: fmt.Sprintf("Exclusion %s stops the renewal of certificates %s, and %s %s %s.", held.by.Window, until, certificate, expires, end),
+		Advice:  advice,
+	}
 }

@@ -63,11 +63,12 @@ func rank(level v1alpha1.FindingLevel) int {
 // checker holds the facts as the checks need them, and the findings.
 type checker struct {
 	Facts
-	// to is the version to reach, and kubeadm whether kubeadm brings it: an upgrade of type
-	// Reboot has no version, and one of type Rollback returns only kubelets.
+	// to is the version to reach, and kubeadm whether kubeadm brings it: upgrades of type Reboot
+	// and Certificates have no version, and one of type Rollback returns only kubelets.
 	to      version.Version
 	kubeadm bool
 	back    bool // its type is Rollback
+	renews  bool // its type is Certificates
 
 	strategy v1alpha1.Strategy
 	managed  labels.Selector // of the nodes that the policy manages
@@ -89,6 +90,7 @@ func newChecker(f Facts) *checker {
 	c := &checker{
 		Facts: f, strategy: f.Upgrade.Resolve(f.Policy.Strategy),
 		managed: selector(f.Policy.NodeSelector), selected: selector(f.Upgrade.Spec.NodeSelector),
+		renews: f.Upgrade.Spec.Type == v1alpha1.TypeCertificates,
 	}
 	c.drains, c.groups = drainOrders(c.strategy)
 	if to, err := version.Parse(f.Upgrade.Spec.Version); err == nil {

@@ -106,7 +106,7 @@ func mirror(pod *corev1.Pod) bool {
 }
 
 // checkControlPlane checks what has to be healthy before kubeadm upgrades a control-plane
-// node, or before one is rebooted.
+// node or renews its certificates, or before one is rebooted.
 func (c *checker) checkControlPlane() {
 	if !c.kubeadm && !c.controlPlaneMoves() {
 		return

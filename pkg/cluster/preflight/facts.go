@@ -192,14 +192,15 @@ func (c *checker) checkFacts() {
 	}
 }
 
-// checkRehearsal adds what the trial of the boot that the upgrade brings has found, and what could not be tried.
+// checkRehearsal adds what the trial of the boot that the upgrade brings, if it brings one, has found, and what could not
+// be tried.
 func (c *checker) checkRehearsal(n *node) {
 	version := c.Upgrade.Spec.Version
 	if version == "" {
 		version = n.Node.Status.NodeInfo.KubeletVersion
 	}
 	rehearsal := n.facts.Rehearsed(version)
-	if rehearsal == nil || !n.moves {
+	if rehearsal == nil || !n.moves || c.renews {
 		return
 	}
 	for i := range rehearsal.Problems {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -59,7 +60,7 @@ func (c *checker) sortNodes() {
 			c.unsupported = append(c.unsupported, n)
 		case !n.abandoned:
 			n.moves = c.toMove(n)
-			n.drains, n.drain = n.moves && !c.restarts(n), c.drainOf(n)
+			n.drains, n.drain = n.moves && !c.staysInService(n), c.drainOf(n)
 			c.nodes = append(c.nodes, n)
 		}
 	}
@@ -69,6 +70,7 @@ func (c *checker) sortNodes() {
 }
 
 // toMove reports whether something is left to do for the node. An upgrade of type
+// Certificates is for control planes, until it has renewed theirs. One of type
 // Reboot is for nodes that ask for one or, by its rebootPolicy, are still in the boot that it ends,
 // and reboots each of them once.
 func (c *checker) toMove(n *node) bool {
@@ -77,6 +79,10 @@ func (c *checker) toMove(n *node) bool {
 		return n.kubeletError == nil && c.to.Less(n.kubelet)
 	case c.kubeadm:
 		return !c.upToDate(n)
+	case c.renews:
+		renewed := n.status.CertificatesRenewed
+		done := renewed != nil && renewed.Upgrade.UID == string(c.Upgrade.UID)
+		return n.controlPlane && !done && (n.facts == nil || len(rules.Renewable(n.facts)) > 0)
 	}
 	boot, fixed := n.Node.Status.NodeInfo.BootID, c.Upgrade.Status.BootOf(n.name)
 	if c.Upgrade.Spec.AlwaysReboots() && (c.Upgrade.Status.TriggerTime == nil || fixed != "") {
@@ -93,9 +99,12 @@ func (c *checker) isFor(n *node) bool {
 	return n.status.Upgrade != nil && n.status.Upgrade.UID == string(c.Upgrade.UID)
 }
 
-// restarts reports whether the node stays in service: the method is Restart, which
-// is for patches, and no mount is known that a refresh of the merged image breaks.
-func (c *checker) restarts(n *node) bool {
+// staysInService reports whether the node stays in service: only certificates are renewed; or the
+// method is Restart, which is for patches, and no mount is known that a refresh of the merged image breaks.
+func (c *checker) staysInService(n *node) bool {
+	if c.renews {
+		return true
+	}
 	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type)
 	if c.strategy.Method != v1alpha1.MethodRestart || !kind.RunsKubeadmUpgrade() || !n.kubelet.SameLine(c.to) {
 		return false

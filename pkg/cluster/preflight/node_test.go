@@ -128,15 +128,79 @@ func certificateScenes() []scene {
 			renewed(f)
 			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(-day, 199*day), windows()}
 		}},
-		{check: "certificates-frozen", name: "a window opens before it", alter: func(f *preflight.Facts) {
+		{check: "certificates-frozen", name: "a window opens before it, and nothing is due then", alter: func(f *preflight.Facts) {
 			renewed(f)
 			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(2*day, 201*day), windows()}
+		}, want: []string{"Warn certificates-frozen"}},
+		{check: "certificates-frozen", name: "it begins when they are due", alter: func(f *preflight.Facts) {
+			renewed(f)
+			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(172*day, 201*day), windows()}
 		}},
+		{check: "certificates-frozen", name: "a freeze of all but certificates", alter: func(f *preflight.Facts) {
+			renewed(f)
+			f.Schedules = []v1alpha1.MaintenanceSchedule{freeze(-day, 201*day, v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot, v1alpha1.TypeRollback), windows()}
+		}},
+		{check: "certificates-frozen", name: "no window, and that is far away", alter: func(f *preflight.Facts) { renewed(f); f.Schedules = nil }},
+		{check: "certificates-frozen", name: "no window, in 55 days", alter: func(f *preflight.Facts) {
+			renewed(f)
+			facts(f, "cp-2").Certificates[0].NotAfter = metav1.NewTime(now.Add(55 * day))
+			f.Schedules = nil
+		}, want: []string{"Warn certificates-frozen"}},
 		{check: "certificates-frozen", name: "a freeze of minors", alter: func(f *preflight.Facts) {
 			renewed(f)
 			of := freeze(-day, 201*day, v1alpha1.TypeMinor)
 			f.Schedules = []v1alpha1.MaintenanceSchedule{of, windows()}
 		}},
+		{check: "certificates-frozen", name: "no window, which this upgrade ignores", alter: func(f *preflight.Facts) {
+			renewed(f)
+			ofType(f, v1alpha1.TypeCertificates)
+			f.Upgrade.Spec.WindowPolicy = v1alpha1.WindowPolicyIgnore
+			facts(f, "cp-2").Certificates[0].NotAfter = metav1.NewTime(now.Add(55 * day))
+			f.Schedules = nil
+		}},
+		{check: "certificate-ending", name: "kubeadm renews it, and the upgrade only reboots", alter: func(f *preflight.Facts) {
+			renewed(f)
+			ofType(f, v1alpha1.TypeReboot)
+			ends("cp-1", 3*day)(f)
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "this upgrade renews it", alter: func(f *preflight.Facts) {
+			renewed(f)
+			ofType(f, v1alpha1.TypeCertificates)
+			ends("cp-1", 3*day)(f)
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "no upgrade renews it, as an administrator keeps kubeadm from it", alter: func(f *preflight.Facts) {
+			renewed(f)
+			ofType(f, v1alpha1.TypeCertificates)
+			facts(f, "cp-1").CertificateRenewalDisabled = true
+			ends("cp-1", 3*day)(f)
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ended", name: "this upgrade renews it", alter: func(f *preflight.Facts) {
+			renewed(f)
+			ofType(f, v1alpha1.TypeCertificates)
+			ends("cp-1", -day)(f)
+		}, want: []string{"Warn certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "inside kubelet.conf, and nothing restarts the kubelet", alter: func(f *preflight.Facts) {
+			ofType(f, v1alpha1.TypeCertificates)
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet.conf"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Warn certificate-ended Node/cp-1"}},
+		{check: "certificate-authority-elsewhere", name: "this upgrade leaves it", alter: func(f *preflight.Facts) {
+			ofType(f, v1alpha1.TypeCertificates)
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedElsewhere
+		}, want: []string{"Warn certificate-authority-elsewhere Node/cp-1"}},
+		{check: "etcd-single", name: "no member stops for certificates", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedByKubeadm
+			ofType(f, v1alpha1.TypeCertificates)
+		}},
+		{check: "etcd-quorum", name: "no member stops for certificates", facts: cluster(2, 1), alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].RenewedBy = v1alpha1.RenewedByKubeadm
+			ofType(f, v1alpha1.TypeCertificates)
+		}},
+		{check: "etcd-member", name: "not healthy, and certificates are renewed", alter: func(f *preflight.Facts) {
+			renewed(f)
+			ofType(f, v1alpha1.TypeCertificates)
+			facts(f, "cp-1").Etcd.Members[0].Healthy = false
+		}, want: []string{"Block etcd-member EtcdMember/cp-1", "Block etcd-quorum"}},
 		{check: "kubelet-serving-waits", name: "none waits", alter: func(f *preflight.Facts) { f.ServingRequests = []preflight.ServingRequest{} }},
 		{check: "kubelet-serving-waits", name: "two wait", alter: func(f *preflight.Facts) {
 			f.ServingRequests = []preflight.ServingRequest{{Name: "csr-b", Node: "worker-1"}, {Name: "csr-a", Node: "worker-2"}}
@@ -148,13 +212,19 @@ func certificateScenes() []scene {
 	}
 }
 
+// ofType makes the upgrade one without a version.
+func ofType(f *preflight.Facts, t v1alpha1.UpgradeType) {
+	f.Upgrade.Spec = v1alpha1.ClusterUpgradeSpec{Type: t}
+}
+
 // add adds a certificate to a node's.
 func add(f *preflight.Facts, node string, c v1alpha1.CertificateFacts) {
 	facts(f, node).Certificates = append(facts(f, node).Certificates, c)
 }
 
-// renewed lets kubeadm renew the certificates of the control planes, which expire in 200 days and later.
+// renewed lets kubeadm renew the certificates of the control planes, which expire in 200 days and later, in windows.
 func renewed(f *preflight.Facts) {
+	f.Schedules = []v1alpha1.MaintenanceSchedule{windows()}
 	for i, name := range []string{"cp-3", "cp-1", "cp-2"} {
 		cert := &facts(f, name).Certificates[0]
 		cert.RenewedBy, cert.AuthorityPath = v1alpha1.RenewedByKubeadm, "/etc/kubernetes/pki/ca.crt"

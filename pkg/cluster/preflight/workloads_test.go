@@ -210,6 +210,14 @@ func workloadScenes() []scene {
 		{check: "one-node", name: "there is only one", facts: cluster(1, 0), alter: func(f *preflight.Facts) { deployment(f, "web", "cp-1", "cp-1") },
 			want: []string{"Warn etcd-single"}},
 		{check: "bare-pod", name: "no controller", alter: web(bare), want: []string{"Warn bare-pod"}},
+		{check: "bare-pod", name: "certificates are renewed, and no pod moves", alter: func(f *preflight.Facts) {
+			renewed(f)
+			web(bare)(f)
+			ofType(f, v1alpha1.TypeCertificates)
+			for i := range f.Workloads.Pods {
+				f.Workloads.Pods[i].Node = "cp-1"
+			}
+		}},
 		{check: "bare-pod", name: "over already", alter: web(all(bare, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))},
 		{check: "bare-pod", name: "a static pod", alter: web(all(bare, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"kubernetes.io/config.mirror": "x"}

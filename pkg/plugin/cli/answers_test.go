@@ -26,7 +26,7 @@ func kubeconfigFor(t *testing.T, address string) string {
 // clusterCommands are all commands that ask a cluster, and end by themselves.
 func clusterCommands() []string {
 	return append(append([]string{
-		"apply v1.34.5 --yes --detach", "rollback --all --to v1.34.3 --reason x --yes --detach", "reboot w-1 --force --reason x --yes --detach", "apply v1.34 --dry-run=server", "status w-1 --log", "status -o json", "status -o wide", "history u", "unfreeze", "block v1.34.5 --reason x", "unblock v1.34.5",
+		"apply v1.34.5 --yes --detach", "rollback --all --to v1.34.3 --reason x --yes --detach", "reboot w-1 --force --reason x --yes --detach", "certificates renew --reason x --yes --detach", "apply v1.34 --dry-run=server", "status w-1 --log", "status -o json", "status -o wide", "history u", "unfreeze", "block v1.34.5 --reason x", "unblock v1.34.5",
 		"doctor", "doctor -o yaml", "follow --leader-context c --soak 1h", "migrate kured", "migrate fluo", "migrate kured --undo --yes --timeout 1s", "plan v1.34", "windows -o json", "certificates -o wide",
 	}, viewCommands...), editCommands...)
 }

@@ -92,8 +92,10 @@ func (a *apply) addRequestFlags(cmd *cobra.Command) {
 	flags.StringVar(&a.request.Reason, "reason", "", "Why, for people who read the record.")
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
-	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
-	if a.request.Type != v1alpha1.TypeReboot {
+	if a.request.Type != v1alpha1.TypeCertificates { // which takes no node out of service
+		flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
+	}
+	if a.request.Type.HasVersion() {
 		flags.StringVar(&a.request.Method, "method", "",
 			"Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
 		_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
@@ -302,7 +304,7 @@ func (p proposal) refusal() error {
 // propose shows what would happen, and refuses or asks. If there is nothing to do, it
 // says so.
 func (a *apply) propose(ctx context.Context, p proposal) error {
-	if p.hasWork() || a.request.Type != v1alpha1.TypeReboot { // the table of a Reboot without work says no more than the line
+	if p.hasWork() || a.request.Type.HasVersion() { // without work and a version the table says no more than the line
 		if err := a.show(p); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func newCertificates(p *program) *cobra.Command {
 	c := &certificates{program: p, output: output{nameless: "certificates have no names"}}
 	cmd := &cobra.Command{
 		Use:   "certificates",
-		Short: "List the nodes' certificates: when each ends, and who renews it",
+		Short: "List when certificates end and who renews them; renew them",
 		Long: `Lists the certificates of control planes and kubelets, what ends first comes first:
 
   - AUTHORITY is what kubeadm calls the authority that signed it, or its name;
@@ -39,7 +39,7 @@ func newCertificates(p *program) *cobra.Command {
     still has what was in the file before; "-" if that is not known, or no
     program uses it.
 
-Below are the commands that help. -o wide adds files, when they were written, and the
+Below are the commands that help, such as ` + "`kubectl upgrade certificates renew`" + `. -o wide adds files, when they were written, and the
 programs. Agents look every five minutes.`,
 		Example: `  kubectl upgrade certificates
   kubectl upgrade certificates -o wide
@@ -49,6 +49,9 @@ programs. Agents look every five minutes.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	c.addTo(cmd)
+	renew := newCertificatesRenew(p)
+	renew.Args = p.explainArguments(renew.Args)
+	cmd.AddCommand(renew)
 	return cmd
 }
 

@@ -16,19 +16,19 @@ var usual = map[string][]string{
 	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"}, "apply ignore-check": {"etcd-single,control-plane-pod,facts-missing=a reason"}, "ignore-gate": {"a=a reason"},
 	"labels": {"pool=db"}, "type": {"Minor"}, "group": {"canary"}, "request-timeout": {"2s"}, "schedule": {"a"}, "node": {"w1"}, "windows": {"whole", "same"}, "kured daemonset": {"default/kured"}, "fluo daemonset": {"default/flatcar-linux-update-agent"},
 	"source":      {"http://127.0.0.1:1"},
-	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4"}, "verb rollback": {"w1"}, "verb reboot": {"", "w1"}, "to": {"v1.34.3"}, "verb apply": {"v1.34.5", "v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "b"}, "verb unfreeze": {"a", ""}, "verb block": {"v1.34.5"}, "verb unblock": {"v1.34.5"},
+	"verb status": {"", "w1"}, "verb plan": {"", "v1.35.4"}, "verb rollback": {"w1"}, "verb reboot": {"", "w1"}, "verb renew": {"", "cp1"}, "to": {"v1.34.3"}, "verb apply": {"v1.34.5", "v1.35.4"}, "verb history": {"", "a"}, "verb report": {"v1.35.4"}, "verb freeze": {"", "b"}, "verb unfreeze": {"a", ""}, "verb block": {"v1.34.5"}, "verb unblock": {"v1.34.5"},
 	"verb suspend": {"v1.35.4"}, "verb resume": {"v1.35.4"}, "verb approve": {"v1.35.4"}, "verb abandon": {"w1"}, "verb completion": {"bash", "kubectl"},
 }
 
 // needed are flags without which a verb, or a flag of a verb, does nothing, or little without a cluster.
 var needed = map[string][]string{
-	"freeze": {"for", "reason"}, "abandon": {"reason", "yes"}, "apply": {"yes", "ignore-check"}, "rollback": {"yes", "reason"}, "reboot": {"yes", "reason"}, "plan": {"snapshot"}, "report": {"snapshot"}, "windows": {"filename"}, "migrate": {"yes", "filename"},
+	"freeze": {"for", "reason"}, "abandon": {"reason", "yes"}, "apply": {"yes", "ignore-check"}, "rollback": {"yes", "reason"}, "reboot": {"yes", "reason"}, "renew": {"yes", "reason"}, "plan": {"snapshot"}, "report": {"snapshot"}, "windows": {"filename"}, "migrate": {"yes", "filename"},
 	"report timeout": {"follow"}, "report follow": {"output-file"}, "status timeout": {"watch"}, "migrate dry-run": {"apply"}, "migrate apply": {"selector"}, "migrate timeout": {"apply"},
 }
 
 // excludes are flags that a verb refuses together.
 var excludes = map[string][]string{
-	"for": {"until"}, "snapshot": {"save-snapshot"}, "filename": {"node", "apply", "undo"}, "labels": {"node"}, "output": {"output-file", "apply", "undo"}, "apply": {"undo"}, "follow": {"snapshot"}, "timeout": {"detach"}, "log": {"watch", "output"},
+	"for": {"until"}, "snapshot": {"save-snapshot"}, "filename": {"node", "apply", "undo"}, "labels": {"node"}, "output": {"output-file", "apply", "undo"}, "apply": {"undo"}, "follow": {"snapshot"}, "timeout": {"detach"}, "log": {"watch", "output"}, "certificates": {"upgrades"},
 }
 
 // excluded reports whether a verb refuses a flag together with one of those.

@@ -21,13 +21,15 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	if a.yes {
 		return nil
 	}
-	nodes := nodesToGo(decided) + a.ofCluster()
+	nodes := nodesToGo(decided, "node") + a.ofCluster()
 	question := fmt.Sprintf("Upgrade %s to %s?", nodes, u.Spec.Version)
 	switch a.request.Type {
 	case v1alpha1.TypeRollback:
 		question = fmt.Sprintf("Take %s back to %s?", nodes, u.Spec.Version)
 	case v1alpha1.TypeReboot:
 		question = fmt.Sprintf("Reboot %s?", nodes)
+	case v1alpha1.TypeCertificates:
+		question = fmt.Sprintf("Renew the certificates of %s?", nodesToGo(decided, "control plane")+a.ofCluster())
 	}
 	return a.question(ctx, question, "nothing was changed")
 }
@@ -63,7 +65,7 @@ func (p *program) question(ctx context.Context, question, undone string) error {
 }
 
 // nodesToGo returns how many nodes are to be upgraded, such as "3 nodes".
-func nodesToGo(decided plan.Plan) string {
+func nodesToGo(decided plan.Plan, noun string) string {
 	count := 0
 	for _, n := range decided.Nodes {
 		if request.IsToGo(n) {
@@ -71,7 +73,7 @@ func nodesToGo(decided plan.Plan) string {
 		}
 	}
 	if count == 1 {
-		return "1 node"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d nodes", count)
+	return fmt.Sprintf("%d %ss", count, noun)
 }

@@ -195,11 +195,12 @@ func (e *examination) readChecks() error {
 		}
 	}
 	facts.ServingRequests, _ = e.reader.servingRequests(e.ctx) // who may not list them is not told of them
-	e.facts.Nodes, e.facts.NodeUpgrades = facts.Nodes, facts.NodeUpgrades
+	e.facts.Nodes, e.facts.NodeUpgrades, e.facts.Inventories = facts.Nodes, facts.NodeUpgrades, facts.Inventories
 	for _, found := range preflight.Check(facts) {
 		switch {
 		case found.ID == "unread":
 			e.facts.Unread = append(e.facts.Unread, found.Message)
+		case found.ID == "certificates-frozen" && e.facts.Schedules == nil: // they may not be read
 		case found.ID != "facts-missing" || e.facts.Installed():
 			e.facts.Findings = append(e.facts.Findings, found)
 		}

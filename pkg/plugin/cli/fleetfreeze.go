@@ -35,7 +35,8 @@ func newFleetFreeze(p *program) *cobra.Command {
 		Long: `Creates the same freeze in each cluster, as ` + "`kubectl upgrade freeze`" + ` does, and waits until the
 coordinator there says that it is in effect. A row says for each cluster whether it is:
 Frozen, AlreadyFrozen (the same freeze was there), NotConfirmed (the coordinator has said
-nothing, so whether all agents know is not known) or NotFrozen, and why.
+nothing, so whether all agents know is not known) or NotFrozen, and why. Certificates are
+still renewed: --certificates stops that, too.
 
 Where it fails in some, it stays in the others: the command says where it holds, and how
 to repeat it and how to undo it. The exit code is 0 only if every cluster is frozen.`,
@@ -83,6 +84,9 @@ func (f *fleetFreeze) run(ctx context.Context) error {
 	if err := f.show(&f.freeze.output, result, f.freeze.dryRun); err != nil {
 		return err
 	}
+	if note := f.freeze.certificatesNote(); note != "" && len(result.Holds()) > 0 && f.freeze.forPeople() {
+		fmt.Fprintln(f.ErrOut, note)
+	}
 	return cmpErr(ctx.Err(), f.outcome(result, asked))
 }
 
@@ -122,9 +126,7 @@ func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.M
 				row.Message = fmt.Sprintf("there is a MaintenanceSchedule %s already: %s; choose another NAME", asked.Name, why)
 				return row
 			}
-			if !fleet.IsFleets(*created) {
-				row.Message = fmt.Sprintf("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", asked.Name, fleet.Quote(m.Context))
-			}
+			row.Message = existing(*created, *asked, m.Context)
 		}
 	}
 	switch {
@@ -139,6 +141,18 @@ func (f *fleetFreeze) freezeOne(ctx context.Context, m member, asked *v1alpha1.M
 		f.confirm(ctx, m, created.Name, &row)
 	}
 	return row
+}
+
+// existing says what a person should know of a freeze that was there before, and covers what was asked for. Empty: nothing.
+func existing(there, asked v1alpha1.MaintenanceSchedule, context string) string {
+	var notes []string
+	if !fleet.IsFleets(there) {
+		notes = append(notes, fmt.Sprintf("the fleet did not make it: `kubectl upgrade unfreeze %s --context %s` ends it", there.Name, fleet.Quote(context)))
+	}
+	if fleet.StopsCertificates(there) && !fleet.StopsCertificates(asked) {
+		notes = append(notes, "it stops the renewal of certificates, too")
+	}
+	return strings.Join(notes, "; ")
 }
 
 // confirmEvery is the pause between two questions whether the coordinator has seen a freeze, and
@@ -216,6 +230,9 @@ func (f *fleetFreeze) repeat(asked *v1alpha1.MaintenanceSchedule, contexts []str
 	words := []string{"kubectl upgrade fleet freeze", asked.Name, "--until", x.EndTime.UTC().Format(time.RFC3339), "--reason", fleet.Quote(x.Comment)}
 	if len(f.freeze.upgrades) > 0 {
 		words = append(words, "--upgrades", strings.Join(f.freeze.upgrades, ","))
+	}
+	if f.freeze.certificates {
+		words = append(words, "--certificates")
 	}
 	if f.freeze.selector != "" {
 		words = append(words, "--node-selector", fleet.Quote(f.freeze.selector))

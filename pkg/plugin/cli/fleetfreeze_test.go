@@ -59,6 +59,13 @@ func TestFleetFreezeIsConfirmed(t *testing.T) {
 			t.Errorf("got %d, %s%s, want %s", code, out, errOut, want)
 		}
 	}
+	stop := []string{"freeze", "everything", "--contexts", "prod-000", "--until", "2099-01-01T00:00:00Z", "--reason", "x", "-o", "jsonpath={.items[0].state}: {.items[0].message}"}
+	if out, errOut, _ := runFleet(t, kubeconfig, append(stop, "--certificates")...); out != "Frozen: " || errOut != "" {
+		t.Errorf("got %s%s", out, errOut)
+	}
+	if out, errOut, _ := runFleet(t, kubeconfig, stop...); out != "AlreadyFrozen: it stops the renewal of certificates, too" || errOut != "" {
+		t.Errorf("got %s%s", out, errOut)
+	}
 	out, errOut, code := runFleet(t, kubeconfig, "freeze", "incident", "--contexts", "*", "--until", "2099-01-01T00:00:00Z", "--reason", "x", "--cluster-timeout", "2s")
 	for _, want := range []string{
 		"prod-000   AlreadyFrozen   2099-01-01 ", "prod-001   NotFrozen       -                      Silent: no answer within 2s\n", "Freeze incident: 1 of 2 clusters as asked.\n",
@@ -67,7 +74,8 @@ func TestFleetFreezeIsConfirmed(t *testing.T) {
 			t.Errorf("%s\nhas no %q", out, want)
 		}
 	}
-	const says = `Not frozen, or not confirmed: prod-001.
+	const says = `Certificates are still renewed; --certificates stops that, too.
+Not frozen, or not confirmed: prod-001.
 Repeat: kubectl upgrade fleet freeze incident --until 2099-01-01T00:00:00Z --reason x --contexts prod-001
 The freeze stays in: prod-000.
 Undo: kubectl upgrade fleet unfreeze incident --contexts prod-000

@@ -25,6 +25,7 @@ type freeze struct {
 	dryRun
 	name, until, duration, reason, selector, timeZone string
 	upgrades                                          []string
+	certificates                                      bool
 
 	schedule *v1alpha1.MaintenanceSchedule // the one to create
 }
@@ -39,6 +40,9 @@ effect, no node begins, even if a window is open or the upgrade ignores windows.
 Images are still staged, and nodes past their last check finish. It adds an object and
 changes none, so it does not conflict with schedules that are kept in Git;
 --dry-run=client -o yaml prints the object for your repository.
+
+Upgrades of type Certificates go on, as a cluster whose certificates expire is lost:
+--certificates blocks them, too.
 
 TIME is RFC 3339, or local time in --time-zone; DURATION is such as 90m, 4h or 14d12h.
 A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
@@ -66,11 +70,25 @@ func (f *freeze) addFreezeFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
 	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
-	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot, Rollback. Default: all.")
+	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot, Rollback, Certificates. Default: all but Certificates.")
+	flags.BoolVar(&f.certificates, "certificates", false, "Block upgrades of every type, also Certificates and those that later versions add.")
 	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
 }
 
-func (f *freeze) validate() error { return cmp.Or(f.dryRun.check(), checkReason(f.reason)) }
+func (f *freeze) validate() error {
+	if f.certificates && len(f.upgrades) > 0 {
+		return errors.New("--certificates blocks upgrades of every type: leave out --upgrades, or add Certificates to it instead")
+	}
+	return cmp.Or(f.dryRun.check(), checkReason(f.reason))
+}
+
+// certificatesNote says that certificates are still renewed, where nobody has asked whether they are. Else it is empty.
+func (f *freeze) certificatesNote() string {
+	if f.certificates || len(f.upgrades) > 0 {
+		return ""
+	}
+	return "Certificates are still renewed; --certificates stops that, too."
+}
 
 // complete makes the object to create.
 func (f *freeze) complete(*cobra.Command) (err error) {
@@ -80,6 +98,9 @@ func (f *freeze) complete(*cobra.Command) (err error) {
 	}
 	if r.Upgrades, err = upgradeTypes("upgrades", f.upgrades); err != nil {
 		return err
+	}
+	if len(r.Upgrades) == 0 && !f.certificates {
+		r.Upgrades = request.AllButCertificates()
 	}
 	if f.timeZone != "Local" { // it is another zone on every machine
 		r.TimeZone = f.timeZone
@@ -116,7 +137,12 @@ func (f *freeze) run(ctx context.Context) (err error) {
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	fmt.Fprintf(f.told, "maintenanceschedule.%s/%s created%s%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
+	answer := fmt.Sprintf("maintenanceschedule.%s/%s created%s%s: in effect until %s",
+		v1alpha1.Group, schedule.Name, f.dryRun, f.inCluster(), render.When(exclusion.EndTime.Time, options))
+	if note := f.certificatesNote(); note != "" {
+		answer += ". " + note
+	}
+	fmt.Fprintln(f.told, answer)
 	return nil
 }
 

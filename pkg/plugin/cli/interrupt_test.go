@@ -21,7 +21,7 @@ func TestInterruptEndsEveryVerb(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", kubeconfigFor(t, silentServer(t)))
 	commands := append(clusterCommands(),
-		"fleet status --contexts c", "status -w", "apply v1.34.5 --yes", "rollback --all --reason x --yes", "reboot w-1 --force --reason x --yes", "report u --follow --output-file "+report, "migrate kured --apply --yes", "suspend", "resume", "approve", "report",
+		"fleet status --contexts c", "status -w", "apply v1.34.5 --yes", "rollback --all --reason x --yes", "reboot w-1 --force --reason x --yes", "certificates renew --reason x --yes", "report u --follow --output-file "+report, "migrate kured --apply --yes", "suspend", "resume", "approve", "report",
 		"windows -f "+pipe, "plan -f "+pipe, "plan --snapshot "+pipe, "migrate kured -f "+pipe,
 		"report v1.35.4 -o markdown --output-file "+unread+" --snapshot "+savedSnapshot,
 	)

@@ -108,7 +108,7 @@ func TestCompletionOfFlags(t *testing.T) {
 		"status --cluster ":  {"c"},
 		"status --user ":     {},
 		"status --color ":    {"auto", "always", "never"},
-		"freeze --upgrades ": {"Patch", "Minor", "Reboot", "Rollback"},
+		"freeze --upgrades ": {"Patch", "Minor", "Reboot", "Rollback", "Certificates"},
 	} {
 		out, _, code := offline(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -14,6 +14,7 @@ const (
 	rollbackInstead = "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch"
 	logInstead      = "`kubectl upgrade status NODE --log` prints kubeadm's output on a node"
 	applyInstead    = "`kubectl upgrade apply VERSION` upgrades the cluster"
+	renewInstead    = "did you mean `kubectl upgrade certificates renew`?"
 	statusInstead   = "`kubectl upgrade status` shows the upgrade and each node"
 	whyInstead      = "`kubectl upgrade status NODE` says why a node waits, and `kubectl upgrade plan` why the upgrade does, and until when"
 	planInstead     = "`kubectl upgrade plan` shows what would happen next, and when"
@@ -41,7 +42,8 @@ var otherWords = map[string]string{
 	"watch":    "`kubectl upgrade status --watch` follows the upgrade",
 	"versions": "`kubectl upgrade releases` lists the versions that are available",
 	"restart":  "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",
-	"check":    "`kubectl upgrade doctor` says whether all is well",
+	"renew":    renewInstead, "rotate": renewInstead,
+	"check": "`kubectl upgrade doctor` says whether all is well",
 }
 
 // meant returns what the word was probably meant for, with the command for it; empty: nothing is known.

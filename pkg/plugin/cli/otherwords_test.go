@@ -21,6 +21,7 @@ func TestOtherWordsNameACommand(t *testing.T) {
 		"undo":    "`kubectl upgrade rollback --all --reason TEXT` takes kubelets back to the former patch",
 		"logs":    "`kubectl upgrade status NODE --log` prints kubeadm's output on a node",
 		"restart": "`kubectl upgrade reboot --reason TEXT` reboots the nodes that ask for it, and with NODE --force those that do not",
+		"renew":   "did you mean `kubectl upgrade certificates renew`?",
 		"why":     "`kubectl upgrade status NODE` says why a node waits, and `kubectl upgrade plan` why the upgrade does, and until when",
 		"hold": "`kubectl label node NODE kubectl-upgrade.dev/hold=` keeps one node from beginning, `kubectl upgrade suspend` stops the upgrade before the next node, " +
 			"and `kubectl upgrade freeze --for 4h --reason TEXT` holds all upgrades",
@@ -30,6 +31,8 @@ func TestOtherWordsNameACommand(t *testing.T) {
 		refused(t, "unknown command \""+word+"\"; "+want+"\n", word)
 		refused(t, "unknown command \""+word+"\"; "+want+"\n", word, "w1")
 	}
+	refused(t, "VERSION \"Certificates\" is no version: `kubectl upgrade certificates renew` has kubeadm renew certificates\n", "apply", "Certificates", "--yes")
+	refused(t, "VERSION \"reboot\" is no version: `kubectl upgrade reboot` reboots nodes\n", "apply", "reboot", "--yes")
 	refused(t, "unknown command \"pause\"; see `kubectl upgrade fleet --help`\n", "fleet", "pause")
 	root := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}, "v0")
 	for _, word := range cli.OtherWords() {

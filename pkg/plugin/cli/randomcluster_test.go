@@ -182,7 +182,7 @@ func (c *madeUpCluster) check(t *testing.T, wrong func(string, ...any), args []s
 	dry := slices.ContainsFunc(args, func(arg string) bool {
 		return slices.Contains([]string{"--dry-run", "--dry-run=client", "--dry-run=server"}, arg)
 	})
-	if dry || !slices.Contains([]string{"apply", "rollback", "reboot", "freeze", "unfreeze", "block", "unblock", "suspend", "resume", "approve", "abandon", "migrate"}, args[0]) {
+	if dry || !slices.Contains([]string{"apply", "rollback", "reboot", "certificates", "freeze", "unfreeze", "block", "unblock", "suspend", "resume", "approve", "abandon", "migrate"}, args[0]) {
 		wrong("changed the cluster from %v to %v", c.stored, found)
 	}
 	for object, version := range found {

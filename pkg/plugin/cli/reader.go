@@ -226,7 +226,7 @@ func upgradeTypes(flag string, words []string) ([]v1alpha1.UpgradeType, error) {
 		known := v1alpha1.UpgradeTypes
 		i := slices.IndexFunc(known, func(t v1alpha1.UpgradeType) bool { return strings.EqualFold(string(t), word) })
 		if i < 0 {
-			return nil, fmt.Errorf("--%s: %q is not Patch, Minor, Reboot or Rollback", flag, word)
+			return nil, fmt.Errorf("--%s: %q is not Patch, Minor, Reboot, Rollback or Certificates", flag, word)
 		}
 		if !slices.Contains(types, known[i]) {
 			types = append(types, known[i])

@@ -46,7 +46,7 @@ func TestTimeoutCoversTheWholeVerb(t *testing.T) {
 			verbs++
 		}
 	}
-	commands := []string{"status -w", "apply v1.34.5 --yes", "rollback w-1 --reason x --yes", "reboot w-1 --force --reason x --yes", "report u --follow --output-file " + report, "migrate kured --apply --yes", "migrate fluo"}
+	commands := []string{"status -w", "apply v1.34.5 --yes", "rollback w-1 --reason x --yes", "reboot w-1 --force --reason x --yes", "certificates renew --reason x --yes", "report u --follow --output-file " + report, "migrate kured --apply --yes", "migrate fluo"}
 	if verbs != len(commands) {
 		t.Errorf("%d verbs have a --timeout, and %d are tested", verbs, len(commands))
 	}

@@ -61,7 +61,7 @@ the windows of particular nodes.`,
 	flags.StringVar(&w.until, "until", "", "Only windows that open before this time.")
 	flags.IntVar(&w.count, "count", defaultCount, "How many windows to list at most. With --until and without --count: all.")
 	flags.StringVar(&w.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
-	flags.StringVar(&w.kind, "type", "", "For upgrades of this type: Patch, Minor, Reboot or Rollback. Default: subtract every exclusion, whatever its upgrades.")
+	flags.StringVar(&w.kind, "type", "", "For upgrades of this type: Patch, Minor, Reboot, Rollback or Certificates. Default: subtract every exclusion, whatever its upgrades.")
 	flags.StringToStringVar(&w.labels, "labels", nil, "For nodes with these labels, such as pool=db.")
 	flags.StringVar(&w.node, "node", "", "For the node of this name, with its labels.")
 	_ = cmd.RegisterFlagCompletionFunc("node", p.completeFlag(nodeNames))

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 )
 
 func policy(f Facts) []Line {
@@ -193,6 +194,25 @@ func findings(f Facts) (lines []Line) {
 		lines = []Line{{"checks", OK, all, ""}}
 	}
 	return lines
+}
+
+// certificates says that the coordinator could renew certificates of control planes, where one is due and it does not.
+func certificates(f Facts) []Line {
+	isAutomatic := func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == v1alpha1.TypeCertificates }
+	if f.Policy == nil || slices.ContainsFunc(f.Policy.Spec.Automatic, isAutomatic) {
+		return nil
+	}
+	var due []string
+	for _, one := range f.Inventories {
+		if next, is := rules.NextRenewal(&one.NodeFacts, rules.Soon); is && !next.Due.After(f.Now) {
+			due = append(due, one.Name)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	return []Line{{"certificates", Warn, fmt.Sprintf("kubeadm can renew certificates of %s, and the UpgradePolicy does not ask the coordinator to have it do so", few(due)),
+		"Add {type: Certificates} to spec.automatic: kubectl edit upgradepolicy cluster (docs/planning.md)"}}
 }
 
 // Lacks returns the fields of a Go type of the API that a schema of OpenAPI does not have, such

@@ -70,7 +70,7 @@ func Check(f Facts) Diagnosis {
 	d := Diagnosis{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeDiagnosis",
 		Time: f.Now.UTC().Truncate(time.Second), Verdict: OK, Cluster: f.cluster(), Nodes: f.machines()}
 	for _, check := range []func(Facts) []Line{
-		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, upgrade, windows, imageSource, rights, admission, nodes, clocks, findings, unread,
+		apiServer, installation, kinds, coordinator, agents, versions, timeZones, objects, policy, clusterAPI, upgrade, windows, imageSource, rights, admission, nodes, clocks, findings, certificates, unread,
 	} {
 		for _, line := range check(f) {
 			line.Message, line.Fix = redact(sentence(line.Message)), redact(sentence(line.Fix))
@@ -165,6 +165,7 @@ type Facts struct {
 	LastUpgrade  *v1alpha1.ClusterUpgrade
 	Nodes        []corev1.Node
 	NodeUpgrades []v1alpha1.NodeUpgrade
+	Inventories  []v1alpha1.NodeInventory
 	// SourceProblem is why the index of images could not be read from this machine.
 	SourceProblem string
 	// Findings are those of pkg/cluster/preflight for the upgrade that is being carried out, or for

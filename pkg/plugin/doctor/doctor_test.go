@@ -84,6 +84,12 @@ func TestCheck(t *testing.T) {
 			f.Policy.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionStatus(status), Message: "because"}}
 		}
 	}
+	certificate := func(by v1alpha1.CertificateRenewer, days int) func(*Facts) {
+		return func(f *Facts) {
+			f.Inventories = []v1alpha1.NodeInventory{{ObjectMeta: metav1.ObjectMeta{Name: "cp1"}}}
+			f.Inventories[0].Certificates = []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/apiserver.crt", RenewedBy: by, NotAfter: metav1.NewTime(f.Now.AddDate(0, 0, days))}}
+		}
+	}
 	hour := time.Hour
 	for _, test := range []struct {
 		name    string
@@ -188,6 +194,13 @@ func TestCheck(t *testing.T) {
 				f.Findings = append(f.Findings, v1alpha1.Finding{ID: "pdb-blocks", Level: v1alpha1.LevelWarn, Message: fmt.Sprintf("number %d", i)})
 			}
 		}, "pdb-blocks warn: 4 more like it", Warn},
+		{"certificates are due", certificate(v1alpha1.RenewedByKubeadm, 29), "certificates warn: kubeadm can renew certificates of cp1", Warn},
+		{"certificates are not due", certificate(v1alpha1.RenewedByKubeadm, 31), "policy ok: Manage", OK},
+		{"certificates of another authority", certificate(v1alpha1.RenewedElsewhere, 29), "policy ok: Manage", OK},
+		{"certificates are due, which the coordinator has renewed", func(f *Facts) {
+			certificate(v1alpha1.RenewedByKubeadm, 29)(f)
+			f.Policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypeCertificates}}
+		}, "policy ok: Manage", OK},
 		{"something could not be read", func(f *Facts) { f.Unread = []string{"Webhooks could not be read."} }, "unread unknown: Webhooks could not be read", OK},
 	} {
 		f := good()

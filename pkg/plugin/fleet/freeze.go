@@ -108,14 +108,37 @@ func Covers(there, asked v1alpha1.MaintenanceSchedule, now time.Time) string {
 		return "it does not hold now"
 	}
 	x := there.Spec.MaintenanceExclusions[i]
-	lacks := func(t v1alpha1.UpgradeType) bool { return !slices.Contains(x.UpgradeTypes, t) }
-	if len(x.UpgradeTypes) > 0 && (len(want.UpgradeTypes) == 0 || slices.ContainsFunc(want.UpgradeTypes, lacks)) {
-		return fmt.Sprintf("it is for %v alone", x.UpgradeTypes)
+	if left := leftOut(x.UpgradeTypes, want.UpgradeTypes); left != nil {
+		return fmt.Sprintf("it is not for upgrades of type %s", view.TypesText(left))
 	}
 	if x.EndTime.Time.Before(want.EndTime.Time) {
 		return "it ends at " + x.EndTime.UTC().Format(time.RFC3339)
 	}
 	return ""
+}
+
+// leftOut returns the types of upgrade that are asked for and that an exclusion is not for. None stands for all.
+func leftOut(there, asked []v1alpha1.UpgradeType) []v1alpha1.UpgradeType {
+	if len(there) == 0 {
+		return nil
+	}
+	if len(asked) == 0 {
+		asked = v1alpha1.UpgradeTypes
+	}
+	var left []v1alpha1.UpgradeType
+	for _, t := range asked {
+		if !slices.Contains(there, t) {
+			left = append(left, t)
+		}
+	}
+	return left
+}
+
+// StopsCertificates reports whether an exclusion of the schedule stops the renewal of certificates.
+func StopsCertificates(s v1alpha1.MaintenanceSchedule) bool {
+	return slices.ContainsFunc(s.Spec.MaintenanceExclusions, func(x v1alpha1.MaintenanceExclusion) bool {
+		return len(x.UpgradeTypes) == 0 || slices.Contains(x.UpgradeTypes, v1alpha1.TypeCertificates)
+	})
 }
 
 func sameSelector(a, b *v1alpha1.LabelSelector) bool {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
 // day returns a day of November at noon.
@@ -134,7 +135,8 @@ func TestCovers(t *testing.T) {
 		"shorter":                 {freeze(exclusion(func(x *v1alpha1.MaintenanceExclusion) { x.EndTime = metav1.NewTime(x.EndTime.Add(-time.Hour)) })), freeze(nil), "it ends at 2026-11-29T23:00:00Z"},
 		"over":                    {freeze(exclusion(func(x *v1alpha1.MaintenanceExclusion) { x.EndTime = metav1.NewTime(now) })), freeze(nil), "it does not hold now"},
 		"later":                   {freeze(exclusion(func(x *v1alpha1.MaintenanceExclusion) { x.StartTime = metav1.NewTime(now.Add(time.Hour)) })), freeze(nil), "it does not hold now"},
-		"for minors alone":        {freeze(minors), freeze(nil), "it is for [Minor] alone"},
+		"for minors alone":        {freeze(minors), freeze(nil), "it is not for upgrades of type Patch,Reboot,Rollback,Certificates"},
+		"all but certificates":    {freeze(exclusion(func(x *v1alpha1.MaintenanceExclusion) { x.UpgradeTypes = request.AllButCertificates() })), freeze(nil), "it is not for upgrades of type Certificates"},
 		"minors are asked for":    {freeze(nil), freeze(minors), ""},
 		"for some nodes":          {freeze(nodes), freeze(nil), "it is for other nodes"},
 		"some nodes of all":       {freeze(nil), freeze(nodes), ""},

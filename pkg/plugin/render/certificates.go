@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,13 +110,14 @@ func certificateNotes(list view.CertificateList, o Options) string {
 			b.WriteString(o.paint("    "+command, plain) + "\n")
 		}
 	}
-	expired, copies, renewable := 0, []string{}, ""
+	expired, copies, due := 0, []string{}, []string{}
 	for _, c := range list.Items {
 		if c.State == view.CertificateExpired {
 			expired++
 		}
-		if c.State != view.CertificateValid && c.RenewedBy == v1alpha1.RenewedByKubeadm && !c.AuthorityEndsFirst && renewable == "" {
-			renewable = c.Node
+		isLeft := c.RenewedBy != v1alpha1.RenewedByKubeadm || c.AuthorityEndsFirst || slices.Contains(list.RenewalDisabled, c.Node)
+		if c.State != view.CertificateValid && !isLeft && !slices.Contains(due, c.Node) {
+			due = append(due, c.Node)
 		}
 		if c.Name == rules.KindAdminCopy || c.Name == "super-admin.conf" {
 			copies = append(copies, fmt.Sprintf("%s on %s ends on %s", c.Path, c.Node, o.date(c.End)))
@@ -124,8 +126,9 @@ func certificateNotes(list view.CertificateList, o Options) string {
 	if expired > 0 {
 		note(red, "", "Expired: %d of %d certificates.", expired, len(list.Items))
 	}
-	if renewable != "" {
-		note(plain, "", "What kubeadm renews is renewed by an upgrade of the control plane, or by hand, %s.", preflight.RenewByHand(renewable))
+	if len(due) > 0 {
+		slices.Sort(due)
+		note(plain, preflight.Renew(strings.Join(due, " ")), "What kubeadm renews on %s is due. To renew it, without a drain or a reboot:", strings.Join(due, ", "))
 	}
 	for _, c := range list.Items {
 		if c.InUse == v1alpha1.UsesFormer && len(c.UsedBy) > 0 {
@@ -139,7 +142,7 @@ func certificateNotes(list view.CertificateList, o Options) string {
 		note(plain, "", "A copy of a kubeconfig is not renewed with it: %s.", strings.Join(copies, "; "))
 	}
 	if len(list.RenewalDisabled) > 0 {
-		note(plain, "", "On %s an upgrade renews no certificate: kubeadm-upgrade.yaml has certificateRenewal: false.", strings.Join(list.RenewalDisabled, ", "))
+		note(plain, "", "On %s no upgrade renews a certificate, as kubeadm-upgrade.yaml has certificateRenewal: false.", strings.Join(list.RenewalDisabled, ", "))
 	}
 	for i, r := range list.ServingRequests {
 		if i == mostRequests {

@@ -196,12 +196,15 @@ func lastLine(n view.NodeProgress) string {
 	return last + " (last line of the kubelet's journal)"
 }
 
+// sameAgain are what is requested again where it failed, by the types of upgrade that have a command of their own.
+var sameAgain = map[v1alpha1.UpgradeType]string{v1alpha1.TypeReboot: "reboot", v1alpha1.TypeRollback: "rollback", v1alpha1.TypeCertificates: "renewal"}
+
 // nextCommands returns the commands that come next, each with what it is for.
 func nextCommands(p view.Progress, failed []view.NodeProgress) (list [][2]string) {
 	u := p.Upgrade
 	switch {
-	case len(failed) > 0 && !u.Type.RunsKubeadmUpgrade():
-		same := "the steps; then the same " + strings.ToLower(string(u.Type)) + " with --retry"
+	case len(failed) > 0 && sameAgain[u.Type] != "":
+		same := "the steps; then the same " + sameAgain[u.Type] + " with --retry"
 		return append(list, [2]string{"kubectl upgrade status " + failed[0].Name, same})
 	case len(failed) > 0:
 		list = append(list, [2]string{"kubectl upgrade status " + failed[0].Name, "the steps, and what was found"})

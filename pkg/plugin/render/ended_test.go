@@ -105,8 +105,9 @@ func TestNextCommands(t *testing.T) {
 		v1alpha1.TypePatch: "kubectl upgrade status cp1            # the steps, and what was found\n" +
 			"kubectl upgrade apply v1.34.5 --retry # once it is repaired\n" +
 			"kubectl upgrade apply v1.34.6 --retry # with another version\n",
-		v1alpha1.TypeRollback: "kubectl upgrade status cp1 # the steps; then the same rollback with --retry\n",
-		v1alpha1.TypeReboot:   "kubectl upgrade status cp1 # the steps; then the same reboot with --retry\n",
+		v1alpha1.TypeRollback:     "kubectl upgrade status cp1 # the steps; then the same rollback with --retry\n",
+		v1alpha1.TypeReboot:       "kubectl upgrade status cp1 # the steps; then the same reboot with --retry\n",
+		v1alpha1.TypeCertificates: "kubectl upgrade status cp1 # the steps; then the same renewal with --retry\n",
 	} {
 		p := rolledBack()
 		p.Upgrade.Type = kind

@@ -11,7 +11,7 @@ import (
 
 func TestFreezes(t *testing.T) {
 	freezes := []view.Freeze{
-		{Name: "incident-4711", From: now, Until: now.Add(4 * time.Hour), By: "alice", Reason: "the load balancer drops connections"},
+		{Name: "incident-4711", From: now, Until: now.Add(4 * time.Hour), Upgrades: []v1alpha1.UpgradeType{"Patch", "Minor", "Reboot", "Rollback"}, By: "alice", Reason: "the load balancer drops connections"},
 		{Name: "quarter", From: now, Until: now.Add(14 * 24 * time.Hour), Upgrades: []v1alpha1.UpgradeType{"Minor", "Reboot"}, Nodes: "pool=db", By: "Flux Kustomization flux-system/apps", Reason: "accounts are closed"},
 		{Name: "christmas", From: now, Until: now.Add(time.Hour), Recurrence: "FREQ=YEARLY"},
 	}

@@ -82,11 +82,11 @@ func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	case upgrade != nil && p.PreflightKey != "":
 		rows = append(rows, titled("Preflight:", cell{"no findings", green}))
 	}
-	return append(rows, nodeRows(p.Nodes)...)
+	return append(rows, nodeRows(p.Nodes, upgrade)...)
 }
 
 // nodeRows returns the lines with the number of nodes, without those that are not part of the upgrade.
-func nodeRows(nodes []plan.NodePlan) [][2]cell {
+func nodeRows(nodes []plan.NodePlan, upgrade *view.Upgrade) [][2]cell {
 	rows := [][2]cell{titled("Nodes:", cell{decisions(slices.DeleteFunc(slices.Clone(nodes), isLeftOut)), plain})}
 	numbers := map[v1alpha1.Reason]int{}
 	for _, n := range nodes {
@@ -98,7 +98,11 @@ func nodeRows(nodes []plan.NodePlan) [][2]cell {
 		rows = append(rows, unmanagedRow(n))
 	}
 	if n := numbers[v1alpha1.ReasonNotSelected]; n > 0 {
-		rows = append(rows, titled("", cell{fmt.Sprintf("and %d, which the upgrade's nodeSelector does not match", n), plain}))
+		why := "which the upgrade's nodeSelector does not match"
+		if upgrade != nil && upgrade.Type == v1alpha1.TypeCertificates {
+			why = "of which no certificates are renewed"
+		}
+		rows = append(rows, titled("", cell{fmt.Sprintf("and %d, %s", n, why), plain}))
 	}
 	return rows
 }
@@ -203,6 +207,7 @@ func automaticText(p *view.Policy) string {
 			}
 		}
 		add("once available for %s", one.MinAgeSeconds)
+		add("%s before they expire", one.RemainingSeconds)
 		add("announced %s before", one.NoticeSeconds)
 		add("%s after the last", one.MinIntervalSeconds)
 		kind := string(one.Type)

@@ -69,7 +69,7 @@ func planTable(p plan.Plan, rows []planRow, o Options) string {
 		{title: "#"}, {title: "NODE"}, {title: "GROUP", leaves: 2, as: "group "}, {title: "ZONE", leaves: 3, as: "zone "}, {title: "FROM", leaves: 5, as: "from "},
 		{title: "TO", leaves: 4, as: "to "}, {title: "DECISION"}, {title: start}, {title: "END", leaves: 1, as: "ends "}, {title: "WHY"},
 	}
-	if pass := p.Pass1; pass != nil && o.shows(pass.Nodes) {
+	if pass := p.Pass1; pass != nil && p.Version != "" && o.shows(pass.Nodes) { // without a version there is no other pass
 		rows = append([]planRow{o.passRow(p)}, rows...)
 	}
 	for _, r := range rows {

@@ -47,7 +47,7 @@ func busy() view.Status {
 			{Name: "worker-4", Condition: "Ready", State: view.StateUnknown, Message: "no agent has reported from this node", OnHold: true},
 		},
 		Unmanaged: []string{"edge-1", "edge-2"},
-		Policy: &view.Policy{Automatic: []v1alpha1.AutomaticUpgrade{{Type: "Patch", MinAgeSeconds: ptr.To[int32](7 * 24 * 3600)}, {Type: "Reboot", NoticeSeconds: ptr.To[int32](24 * 3600)}}, Version: "v1.34.3",
+		Policy: &view.Policy{Automatic: []v1alpha1.AutomaticUpgrade{{Type: "Patch", MinAgeSeconds: ptr.To[int32](7 * 24 * 3600)}, {Type: "Reboot", NoticeSeconds: ptr.To[int32](24 * 3600)}, {Type: "Certificates", RemainingSeconds: ptr.To[int32](30 * 24 * 3600)}}, Version: "v1.34.3",
 			Problems: []view.Problem{{Reason: "SourceUnavailable", Message: "reading https://images.example/SHA256SUMS: no such host"}}},
 		Approvals: []view.Approval{
 			{Upgrade: "patch-v1.34.4", Group: "db", Command: `kubectl patch clusterupgrade patch-v1.34.4 --type merge -p '{"spec":{"approved":{"groups":["db"]}}}'`},

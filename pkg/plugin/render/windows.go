@@ -38,16 +38,12 @@ func (o Options) day(t time.Time) string { return t.In(o.Zone).Format("Mon 2006-
 func Freezes(freezes []view.Freeze, o Options) string {
 	rows := make([][]cell, 0, len(freezes))
 	for _, f := range freezes {
-		upgrades := make([]string, len(f.Upgrades))
-		for i, t := range f.Upgrades {
-			upgrades[i] = string(t)
-		}
 		until := o.when(f.Until)
 		if f.Recurrence != "" {
 			until = f.Recurrence
 		}
 		rows = append(rows, []cell{
-			{f.Name, plain}, {until, plain}, {orAll(strings.Join(upgrades, ",")), plain}, {orAll(f.Nodes), plain},
+			{f.Name, plain}, {until, plain}, {view.TypesText(f.Upgrades), plain}, {orAll(f.Nodes), plain},
 			{orDash(f.By), plain}, {orDash(f.Reason), plain},
 		})
 	}

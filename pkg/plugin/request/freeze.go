@@ -44,6 +44,12 @@ func (f Freeze) Object() (*v1alpha1.MaintenanceSchedule, error) {
 	}, nil
 }
 
+// AllButCertificates are the types of upgrade that a freeze blocks unless it is asked for others: a cluster whose
+// certificates expire is lost.
+func AllButCertificates() []v1alpha1.UpgradeType {
+	return slices.DeleteFunc(slices.Clone(v1alpha1.UpgradeTypes), func(t v1alpha1.UpgradeType) bool { return t == v1alpha1.TypeCertificates })
+}
+
 // roundUp returns t in whole seconds, as the API keeps it: a freeze ends no earlier
 // than requested.
 func roundUp(t time.Time) time.Time {

@@ -225,7 +225,7 @@ func before(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (
 		next, outcome := queue[0].ClusterUpgrade, v1alpha1.OutcomeFailed
 		if !u.Spec.Retries(next) {
 			list, outcome = append(list, next), v1alpha1.OutcomeSucceeded
-			to, _ := version.Parse(next.Spec.Version) // a Reboot has none
+			to, _ := version.Parse(next.Spec.Version) // a Reboot or a renewal of certificates has none
 			s = reached(s, to)
 		}
 		s.Upgrades = slices.Clone(s.Upgrades) // list has the upgrades as they were
@@ -248,7 +248,7 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 // RefuseDowngrade refuses a version that is older than the one of an upgrade before
 // it in the queue: it could not begin once it is its turn.
 func RefuseDowngrade(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) error {
-	if isRollback(u) || isReboot(u) {
+	if !isOfApply(u) {
 		return nil
 	}
 	to, err := version.Parse(u.Spec.Version)

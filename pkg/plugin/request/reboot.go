@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
@@ -34,12 +32,10 @@ func (r Upgrade) asking(s clusterstate.Snapshot) (note string, err error) {
 	var asking, silent, problems []string
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.Nodes))) {
 		n := s.Nodes[slices.IndexFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == name })]
-		_, held := n.Labels[v1alpha1.HoldLabel]
+		problem := notManaged(s, n)
 		switch {
-		case !policySelector(s).Matches(labels.Set(n.Labels)):
-			problems = append(problems, "node "+name+" is not managed: the UpgradePolicy's nodeSelector does not match it")
-		case held:
-			problems = append(problems, fmt.Sprintf("node %s is on hold: `kubectl label node %s %s-` first", name, name, v1alpha1.HoldLabel))
+		case problem != "":
+			problems = append(problems, problem)
 		case !asksForReboot(s, name):
 			silent = append(silent, name)
 		default:

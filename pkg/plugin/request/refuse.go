@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -33,8 +34,11 @@ func Refuse(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgra
 // Idle returns what makes it true that there is nothing to do, if the plan has no work. Or it returns why that is
 // not so: a Rollback of nodes that are left out does not do what was asked.
 func Idle(decided plan.Plan, u *v1alpha1.ClusterUpgrade) (why string, err error) {
-	if isReboot(u) {
+	switch rules.TypeOf(u) {
+	case v1alpha1.TypeReboot:
 		return idleReboot(decided, u), nil
+	case v1alpha1.TypeCertificates:
+		return idleRenewal(decided), nil
 	}
 	to, err := version.Parse(u.Spec.Version)
 	if err == nil && isRollback(u) {
@@ -72,11 +76,11 @@ const mostNamed = 5
 
 // refuseStep refuses a step that Kubernetes does not allow.
 func refuseStep(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) error {
-	if isReboot(u) {
+	if !isOfApply(u) { // a Rollback has been checked
 		return nil
 	}
 	to, err := version.Parse(u.Spec.Version)
-	if err != nil || isRollback(u) { // Back has been checked
+	if err != nil {
 		return err
 	}
 	for _, server := range s.APIServers {
@@ -144,7 +148,7 @@ func refuseTrigger(decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 		return fmt.Errorf("%s; `kubectl upgrade releases` lists what is available", message)
 	}
 	problem := fmt.Sprintf("the coordinator would not begin with it: %s: %s", reason, message)
-	if isRollback(u) || isReboot(u) {
+	if !isOfApply(u) {
 		return errors.New(problem)
 	}
 	return fmt.Errorf("%s; `kubectl upgrade plan %s` shows more", problem, u.Spec.Version)
@@ -182,7 +186,7 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 		return errors.New(what)
 	}
 	ignore := "--ignore-check " + strings.Join(ids, ",") + "=REASON"
-	if isRollback(u) || isReboot(u) {
+	if !isOfApply(u) {
 		return fmt.Errorf("%s, or ignore it: add %s", what, ignore)
 	}
 	if u.Spec.RetryOf != nil {

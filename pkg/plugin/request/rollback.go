@@ -28,7 +28,7 @@ func (r Upgrade) Check() error {
 		return fmt.Errorf("%d nodes are named, and %d is the most: %s, or several commands", len(r.Nodes), maxNamed, r.every())
 	case r.Type == v1alpha1.TypeReboot && r.Force && len(r.Nodes) == 0:
 		return errors.New("--force: name the nodes, which are rebooted whether they ask for it or not")
-	case r.Type == v1alpha1.TypeReboot:
+	case !r.Type.HasVersion():
 		return nil
 	case r.Type != v1alpha1.TypeRollback:
 		return CheckVersion(r.Version)
@@ -44,21 +44,27 @@ func (r Upgrade) Check() error {
 
 // every returns how a command asks for every node.
 func (r Upgrade) every() string {
-	if r.Type == v1alpha1.TypeReboot {
+	switch r.Type {
+	case v1alpha1.TypeReboot:
 		return "name none, which means each that asks for a reboot"
+	case v1alpha1.TypeCertificates:
+		return "name none, which means each control plane"
 	}
 	return "use --all"
 }
 
 func isRollback(u *v1alpha1.ClusterUpgrade) bool { return rules.TypeOf(u) == v1alpha1.TypeRollback }
 
-func isReboot(u *v1alpha1.ClusterUpgrade) bool { return rules.TypeOf(u) == v1alpha1.TypeReboot }
+// isOfApply reports whether u is what `kubectl upgrade apply VERSION` asks for.
+func isOfApply(u *v1alpha1.ClusterUpgrade) bool {
+	return rules.TypeOf(u).HasVersion() && !isRollback(u)
+}
 
 // isLike reports whether u is an upgrade of the kind that is requested: one to a version, or a
-// Rollback or Reboot of the same nodes.
+// Rollback, Reboot or renewal of certificates of the same nodes.
 func (r Upgrade) isLike(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade) bool {
 	if r.Type == "" {
-		return !isRollback(u) && !isReboot(u)
+		return isOfApply(u)
 	}
 	if rules.TypeOf(u) != r.Type || r.Force && !u.Spec.AlwaysReboots() {
 		return false

@@ -15,18 +15,20 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rules"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Upgrade is a request for an upgrade: the arguments of `kubectl upgrade apply`, `rollback` or
-// `reboot`. An empty field leaves the choice to the UpgradePolicy.
+// Upgrade is a request for an upgrade: the arguments of `kubectl upgrade apply`, `rollback`,
+// `reboot` or `certificates renew`. An empty field leaves the choice to the UpgradePolicy.
 type Upgrade struct {
-	// Type is Rollback, Reboot, or empty: then the nodes are brought to Version.
+	// Type is Rollback, Reboot, Certificates, or empty: then the nodes are brought to Version.
 	Type v1alpha1.UpgradeType
 	// Version is a release such as v1.35.4, or a minor such as v1.35; of a Rollback a release, or
-	// empty. A Reboot has none.
+	// empty. A Reboot and a renewal of certificates have none.
 	Version string
-	// Nodes are the names of those that are taken back, or rebooted. Empty: every managed node.
+	// Nodes are the names of those that are taken back or rebooted, or whose certificates are renewed. Empty: every
+	// managed node, or control plane.
 	Nodes          []string
 	Force          bool       // a Reboot reboots them whether they ask for it or not
 	Reason         string     // why it is requested
@@ -63,7 +65,7 @@ func (r Upgrade) Existing(s clusterstate.Snapshot, to version.Version, at time.T
 
 // specVersion returns what the request's spec.version is.
 func (r Upgrade) specVersion(to version.Version) string {
-	if r.Type == v1alpha1.TypeReboot {
+	if !r.Type.HasVersion() {
 		return ""
 	}
 	return to.String()
@@ -71,6 +73,9 @@ func (r Upgrade) specVersion(to version.Version) string {
 
 // Asked returns what the upgrade asks for, such as v1.34.4.
 func Asked(u *v1alpha1.ClusterUpgrade) string {
+	if rules.TypeOf(u) == v1alpha1.TypeCertificates {
+		return "new certificates"
+	}
 	return cmp.Or(u.Spec.Version, "a reboot")
 }
 
@@ -136,6 +141,8 @@ func (r Upgrade) Object(s clusterstate.Snapshot, to version.Version, at time.Tim
 		err = r.takeBack(s, u, to)
 	case v1alpha1.TypeReboot:
 		err = r.reboot(s, u, at)
+	case v1alpha1.TypeCertificates:
+		err = r.renew(s, u, at)
 	}
 	if err == nil {
 		u.Spec.RetryOf, err = r.retryOf(s, u, to, at)
@@ -159,11 +166,13 @@ func (r Upgrade) retryOf(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, to
 		return last.Retry(), nil
 	case failed && r.Retry:
 		return last.Retry(), nil
-	case failed && r.Type == v1alpha1.TypeReboot: // a later reboot is another request
+	case failed && !r.Type.HasVersion(): // a later one is another request
 	case failed:
 		return nil, fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to start again", to, last.Name, last.Status.Outcome, last.Name)
 	case r.Retry && r.Type == v1alpha1.TypeReboot:
 		return nil, errors.New("--retry: no Reboot of the same nodes has failed")
+	case r.Retry && r.Type == v1alpha1.TypeCertificates:
+		return nil, errors.New("--retry: no renewal of certificates of the same nodes has failed")
 	case r.Retry:
 		return nil, fmt.Errorf("--retry: no upgrade to %s has failed", to)
 	}
@@ -223,9 +232,19 @@ func CheckVersion(text string) error {
 	return err
 }
 
+// withoutVersion are types of upgrade that other commands request, as people may type them for a version.
+var withoutVersion = map[string]string{
+	"reboot":       "`kubectl upgrade reboot` reboots nodes",
+	"rollback":     "`kubectl upgrade rollback` takes kubelets back",
+	"certificates": "`kubectl upgrade certificates renew` has kubeadm renew certificates",
+}
+
 // parse returns the release that the text names.
 func parse(text string) (version.Version, error) {
 	v, err := version.Parse(text)
+	if instead := withoutVersion[strings.ToLower(text)]; instead != "" {
+		return v, fmt.Errorf("VERSION %q is no version: %s", text, instead)
+	}
 	if err != nil {
 		return v, fmt.Errorf("VERSION %q: expected a version such as v1.34.4, or a minor such as v1.34", text)
 	}
@@ -242,6 +261,8 @@ func (r Upgrade) Target(s clusterstate.Snapshot, at time.Time) (to version.Versi
 	case v1alpha1.TypeReboot:
 		note, err = r.asking(s)
 		return to, note, err
+	case v1alpha1.TypeCertificates:
+		return to, "", r.checkRenewed(s)
 	}
 	u := unfinishedTo(s, r.Version, r.Retry, at)
 	if u == nil {

@@ -16,6 +16,8 @@ func (u Upgrade) Again() string {
 		return "the same `kubectl upgrade rollback` with --retry starts again"
 	case v1alpha1.TypeReboot:
 		return "the same `kubectl upgrade reboot` with --retry starts again"
+	case v1alpha1.TypeCertificates:
+		return "the same `kubectl upgrade certificates renew` with --retry starts again"
 	}
 	if u.Unblock != "" {
 		return fmt.Sprintf("`%s`, and `kubectl upgrade apply %s --retry` starts again; or apply a newer version with --retry", u.Unblock, u.To)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 )
 
@@ -81,6 +82,31 @@ func TestNextOfBlockedVersion(t *testing.T) {
 		s.Policy.Spec.BlockedVersions = []v1alpha1.BlockedVersion{{Version: row.blocked, Comment: "slow"}}
 		if got := NewStatus(s, time.Now()).AfterFailure(); !strings.HasSuffix(got, row.want) {
 			t.Errorf("%s: got %q, want %q at the end", name, got, row.want)
+		}
+	}
+}
+
+// TestAgainOfCertificates checks that who renewed certificates in vain is told of the command that they have typed.
+func TestAgainOfCertificates(t *testing.T) {
+	if got := (Upgrade{Type: v1alpha1.TypeCertificates}).Again(); got != "the same `kubectl upgrade certificates renew` with --retry starts again" {
+		t.Error(got)
+	}
+}
+
+// TestProgressOfCertificates checks that a renewal of certificates shows control planes alone, also to who may not read
+// Nodes.
+func TestProgressOfCertificates(t *testing.T) {
+	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "u"}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeCertificates}}
+	s := clusterstate.Snapshot{
+		Nodes:        []clusterstate.Node{{Name: "cp1", ControlPlane: true}, {Name: "w1"}},
+		NodeUpgrades: []v1alpha1.NodeUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "cp1"}}, {ObjectMeta: metav1.ObjectMeta{Name: "w1"}}},
+	}
+	for _, unread := range []bool{false, true} {
+		if s.NodesUnread = unread; unread {
+			s.Nodes, s.NodeUpgrades[0].Status.Versions.ControlPlane = nil, "v1.34.4"
+		}
+		if p := NewProgress(s, u, plan.Plan{}); len(p.Nodes) != 1 || p.Nodes[0].Name != "cp1" {
+			t.Errorf("Nodes not read: %t: got %+v", unread, p.Nodes)
 		}
 	}
 }

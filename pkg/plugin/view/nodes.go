@@ -100,7 +100,7 @@ func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected p
 	nodes, _ := NewNodes(s)
 	recorded := recordOf(s.Records, u)
 	for _, node := range nodes {
-		if !s.NodesUnread && !isSelected(node.Labels) {
+		if !s.NodesUnread && !isSelected(node.Labels) || rules.TypeOf(u) == v1alpha1.TypeCertificates && !isControlPlane(s, upgrades, node.Name) {
 			continue
 		}
 		one := NodeProgress{Node: node, PredictedStart: starts[node.Name]}
@@ -115,6 +115,12 @@ func NewProgress(s clusterstate.Snapshot, u *v1alpha1.ClusterUpgrade, expected p
 	}
 	slices.SortStableFunc(p.Nodes, func(a, b NodeProgress) int { return place[a.Name] - place[b.Name] })
 	return p
+}
+
+// isControlPlane reports whether the node is a control plane. Who may not read Nodes learns it from the agent.
+func isControlPlane(s clusterstate.Snapshot, upgrades map[string]*v1alpha1.NodeUpgrade, name string) bool {
+	u := upgrades[name]
+	return u != nil && u.Status.Versions.ControlPlane != "" || slices.ContainsFunc(s.Nodes, func(n clusterstate.Node) bool { return n.Name == name && n.ControlPlane })
 }
 
 // passes returns how often a node with these versions has to take a slot for u,

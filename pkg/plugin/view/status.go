@@ -225,6 +225,22 @@ func (v *Status) Predict(s clusterstate.Snapshot, now time.Time) {
 	}
 }
 
+// TypesText returns the types of upgrade that an exclusion is for: all, "all but Certificates", or their names.
+func TypesText(types []v1alpha1.UpgradeType) string {
+	var names []string
+	for _, t := range types {
+		names = append(names, string(t))
+	}
+	lacks := func(t v1alpha1.UpgradeType) bool { return !slices.Contains(types, t) }
+	switch {
+	case len(types) == 0:
+		return "all"
+	case !slices.ContainsFunc(request.AllButCertificates(), lacks) && lacks(v1alpha1.TypeCertificates):
+		return "all but Certificates"
+	}
+	return strings.Join(names, ",")
+}
+
 func forecast(s clusterstate.Snapshot, name string, now time.Time) plan.Plan {
 	u := s.Upgrade(name)
 	if u == nil || u.Status.Outcome != "" {

@@ -52,7 +52,7 @@ type Data struct {
 	Event   string
 	Time    string // RFC 3339, in UTC
 	Upgrade string // the ClusterUpgrade's name
-	Type    string // Patch, Minor, Reboot
+	Type    string // Patch, Minor, Reboot, Rollback, Certificates
 	From    string
 	Version string
 	Outcome string

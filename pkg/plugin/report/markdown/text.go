@@ -88,6 +88,8 @@ func took(t time.Duration) string {
 // title names the upgrade by its versions.
 func title(u report.Upgrade) string {
 	switch {
+	case u.Type == v1alpha1.TypeCertificates:
+		return "Renewal of certificates"
 	case u.To == "":
 		return "Reboot of nodes"
 	case u.Type == v1alpha1.TypeRollback:

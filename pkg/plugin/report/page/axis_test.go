@@ -107,13 +107,17 @@ func TestClock(t *testing.T) {
 func TestLittleKnown(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for name, r := range map[string]*report.Report{
-		"nothing":  {GeneratedTime: at},
-		"no steps": {GeneratedTime: at, Nodes: []report.Node{{Name: "w-1", State: report.NotDone}}, Calendars: []report.Calendar{{}}},
-		"a reboot": {GeneratedTime: at, Upgrade: report.Upgrade{Type: v1alpha1.TypeReboot, StartTime: &at}},
+		"nothing":      {GeneratedTime: at},
+		"no steps":     {GeneratedTime: at, Nodes: []report.Node{{Name: "w-1", State: report.NotDone}}, Calendars: []report.Calendar{{}}},
+		"certificates": {GeneratedTime: at, Upgrade: report.Upgrade{Type: v1alpha1.TypeCertificates, Method: v1alpha1.MethodReboot, StartTime: &at}},
+		"a reboot":     {GeneratedTime: at, Upgrade: report.Upgrade{Type: v1alpha1.TypeReboot, StartTime: &at}},
 	} {
 		text, err := HTML(r, Options{Zone: time.UTC})
 		if err != nil || !strings.Contains(string(text), "</html>") {
 			t.Errorf("%s: %v:\n%s", name, err, text)
+		}
+		if renewal := strings.Contains(string(text), "<h1>Renewal of certificates") && strings.Contains(string(text), "one control plane after the other"); renewal != (name == "certificates") {
+			t.Errorf("%s: is told as a renewal: %t:\n%s", name, renewal, text)
 		}
 	}
 }

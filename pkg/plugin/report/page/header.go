@@ -18,6 +18,8 @@ type fact struct{ Name, Value, Note string }
 // title names the upgrade by its versions, and by its name where that says more.
 func title(u report.Upgrade) string {
 	switch {
+	case u.Type == v1alpha1.TypeCertificates:
+		return "Renewal of certificates"
 	case u.To == "":
 		return "Reboot of nodes"
 	case u.Type == v1alpha1.TypeRollback:
@@ -99,7 +101,11 @@ func (l lanes) facts() (list []fact) {
 	if out > 0 {
 		add("Time out of service", length(out), "summed over the nodes")
 	}
-	add("Type", strings.Trim(string(u.Type)+", "+strings.ToLower(string(u.Method)), ", "), atOnce(u.MaxUnavailable))
+	if u.Type == v1alpha1.TypeCertificates { // which takes no node out of service
+		add("Type", string(u.Type), "one control plane after the other")
+	} else {
+		add("Type", strings.Trim(string(u.Type)+", "+strings.ToLower(string(u.Method)), ", "), atOnce(u.MaxUnavailable))
+	}
 	add("ClusterUpgrade", u.Name, "UID "+u.UID)
 	if u.RetryOf != nil {
 		add("Retry of", u.RetryOf.Name, "")

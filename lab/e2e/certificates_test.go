@@ -287,8 +287,8 @@ func wayOut(t *testing.T, root string) (commands []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "<!-- all certificates have ended -->")
-	_, block, _ := strings.Cut(section, "```sh\n")
+	_, section, _ := strings.Cut(string(text), "## All certificates have expired")
+	_, block, _ := strings.Cut(section, "```\n")
 	block, _, found := strings.Cut(block, "```")
 	if !found {
 		t.Fatal("docs/troubleshooting.md has no commands for a cluster whose certificates have all ended")

@@ -114,13 +114,14 @@ func (h *hostSense) read(ctx context.Context, r *round) error {
 	return h.readControlPlaneWork(ctx, r)
 }
 
-// readControlPlaneWork reads the results of verbs that run on control planes only.
+// readControlPlaneWork reads the results of verbs that run on control planes only. Those that change facts were read before
+// the facts: one that has ended since is not read with facts from before its end.
 func (h *hostSense) readControlPlaneWork(ctx context.Context, r *round) error {
 	if !r.Host.ControlPlane {
 		return nil
 	}
 	for _, entry := range verb.Table {
-		if !entry.ControlPlane {
+		if !entry.ControlPlane || entry.ChangesFacts {
 			continue
 		}
 		last, err := h.readWork(ctx, entry.Verb, r)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -41,6 +42,46 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 	for range 2 {
 		if err := gather(); err != nil {
 			t.Errorf("%s after the failure: %v", factsRetry, err)
+		}
+	}
+}
+
+// lastCounts counts how often the result of each verb is read.
+type lastCounts struct {
+	*pretend.Host
+	of map[verb.Verb]int
+}
+
+func (h lastCounts) Last(ctx context.Context, v verb.Verb) (bool, *verb.Result, error) {
+	h.of[v]++
+	return h.Host.Last(ctx, v)
+}
+
+// TestResultsAreNotNewerThanFacts checks that a round reads the result of each verb that changes facts once, before it knows
+// whether the facts are newer: a verb may end in between.
+func TestResultsAreNotNewerThanFacts(t *testing.T) {
+	h := lastCounts{pretend.NewHost(), map[verb.Verb]int{}}
+	h.Takes, h.Facts.ControlPlane = 0, true
+	a := assemble(Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	r := &round{}
+	for i := 0; r.Host == nil; i++ {
+		clear(h.of)
+		r = &round{Observation: machine.Observation{Now: time.Now()}}
+		if err := a.host.read(t.Context(), r); err != nil || i == 10 {
+			t.Fatal(i, err)
+		}
+		h.AwaitEnd(t.Context(), verb.Facts)
+	}
+	for _, entry := range verb.Table {
+		want := 0
+		if entry.ChangesFacts || entry.ControlPlane || entry.Verb == verb.Facts {
+			want = 1
+		}
+		if entry.Verb == verb.Uninstall {
+			want++ // whether it runs is asked before all others
+		}
+		if h.of[entry.Verb] != want {
+			t.Errorf("the result of %s was read %d times in a round, want %d", entry.Verb, h.of[entry.Verb], want)
 		}
 	}
 }

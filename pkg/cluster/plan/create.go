@@ -318,7 +318,8 @@ func (r *reading) interval(wanted *v1alpha1.AutomaticUpgrade, start time.Time) c
 // A superseded one does not count, nor one that was deleted before its end.
 func (r *reading) lastAutomatic(kind v1alpha1.UpgradeType) (name string, ended time.Time) {
 	note := func(upgrade, createdBy, version string, outcome v1alpha1.Outcome, at *metav1.Time) {
-		if outcome != "" && outcome != v1alpha1.OutcomeSuperseded && outcome != v1alpha1.OutcomeCanceled && at != nil && at.After(ended) && isAutomatic(kind, createdBy, upgrade, version) {
+		counts := outcome != "" && outcome != v1alpha1.OutcomeSuperseded && outcome != v1alpha1.OutcomeCanceled
+		if counts && at != nil && at.After(ended) && isAutomatic(kind, createdBy, upgrade, version) {
 			name, ended = upgrade, at.Time
 		}
 	}

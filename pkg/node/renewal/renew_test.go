@@ -240,7 +240,7 @@ func TestRenewEndsAnywhere(t *testing.T) {
 	for at := range 5 {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			n := newNode(t)
-			set(t, &renew, func(_ context.Context, l host.Layout, _ string, names []string, _ *host.Log) error {
+			set(t, &renew, func(context.Context, host.Layout, string, []string, *host.Log) error {
 				for i, path := range []string{adminPath, "/etc/kubernetes/pki/apiserver.key", apiserverPath, schedulerPath} {
 					if i == at {
 						n.write(path, "ne") // cut off

@@ -67,7 +67,7 @@ func renewAgainAndAgain(t *testing.T, controlPlanes, workers int) {
 	r.startClient(t)
 	r.must(t)(r.Exec(r.ctx, "cp1", "sh", "-ec", shares))
 	r.apply(t, scenario.OpenSchedule)
-	watched := r.watchService()
+	watched := r.watchService("")
 	began := time.Now()
 
 	name := "by-a-person"
@@ -276,7 +276,7 @@ func (r *renewals) checkInService(t *testing.T) {
 func comeBackExpired(t *testing.T) {
 	r := newShortLived(t, 1, 1)
 	r.startClient(t)
-	watched := r.watchService()
+	watched := r.watchService("")
 	began := time.Now()
 	r.eventually(t, 2*short, "the API server's certificate has ended", func() error {
 		_, err := r.Kube(r.ctx, "get", "nodes")

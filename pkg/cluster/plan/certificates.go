@@ -90,6 +90,17 @@ func opensTooLate(c *cluster, n *node) clusterstate.Hold {
 	return clusterstate.Hold{Reason: v1alpha1.ReasonCertificateEndsFirst, Message: message, Until: hold.Until}
 }
 
+// hooksAroundAnother holds a control plane while hooks around another one have not ended: they may have taken that out of
+// a load balancer.
+func (a *allocation) hooksAroundAnother(n *node) clusterstate.Hold {
+	for _, t := range a.turns.list {
+		if other := a.cluster.nodeOf(t); t.Node != "" && isOpen(t) && other != nil && other != n && other.ControlPlane {
+			return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("the hooks around node %s end first", other.Name)}
+		}
+	}
+	return clusterstate.Hold{}
+}
+
 // automaticPrefix begins the names of automatic upgrades of a type that have no version.
 var automaticPrefix = map[v1alpha1.UpgradeType]string{v1alpha1.TypeReboot: "reboot-", v1alpha1.TypeCertificates: "certificates-ending-"}
 

@@ -35,6 +35,9 @@ func anyCertificates(s *script) {
 	}
 	minutes := func(list ...int) time.Duration { return time.Duration(list[r.IntN(len(list))]) * time.Minute }
 	s.Certificates.Life = minutes(12, 20, 30, 60)
+	if s.Workers <= 3 && r.IntN(2) == 0 {
+		s.ControlPlanes = 3
+	}
 	for range s.ControlPlanes {
 		s.Certificates.Lived = append(s.Certificates.Lived, time.Duration(r.Float64()*0.8*float64(s.Certificates.Life)).Truncate(time.Second))
 	}
@@ -56,9 +59,9 @@ func anyCertificates(s *script) {
 		}
 		s.Faults = append(s.Faults, f)
 	}
-	for range r.IntN(4) {
+	for range r.IntN(5) {
 		s.Faults = append(s.Faults, fault{
-			At: early(r.Float64(), s.Lasts), Kind: "meet renewal", Other: inRenewals[r.IntN(len(inRenewals))], Number: r.IntN(12),
+			At: early(r.Float64()*r.Float64(), s.Lasts), Kind: "meet renewal", Other: inRenewals[r.IntN(len(inRenewals))], Number: r.IntN(12),
 			After: r.IntN(2) == 0, For: time.Duration(5+r.IntN(180)) * time.Second,
 		})
 	}
@@ -158,10 +161,11 @@ func (n *node) endRenewal(r verb.Request, ok bool) (output []byte) {
 }
 
 // cutRenewal is what a renewal leaves that power failed under. A guard that starts at the boot would put the former files
-// back before any program needs them; some nodes have lost it.
+// back before any program needs them. Some nodes have lost it, where etcd keeps its majority without them: else no API
+// server would answer to their agents.
 func (n *node) cutRenewal(until time.Time) {
 	which := until.UnixMilli()
-	n.certificates.half, n.certificates.unguarded, n.certificates.leftSince = which%3 > 0, which%4 > 1 && len(n.w.controlPlanes()) > 1, n.w.now()
+	n.certificates.half, n.certificates.unguarded, n.certificates.leftSince = which%3 > 0, which%4 > 0 && len(n.w.controlPlanes()) > 2, n.w.now()
 }
 
 // killRenewal kills the unit that renews certificates, which puts the former files back as it ends.

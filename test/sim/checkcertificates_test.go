@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -107,7 +108,7 @@ func (w *world) isAsked(n *node) bool {
 			return false
 		}
 		c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded)
-		return (u.Name == name || u.Status.Outcome == "") && c != nil && c.Message != ""
+		return (strings.HasPrefix(u.Name, name) || u.Status.Outcome == "") && c != nil && c.Message != ""
 	})
 }
 

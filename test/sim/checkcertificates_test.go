@@ -99,7 +99,7 @@ func (w *world) renewalAwaited() *node {
 
 // isAsked reports whether an upgrade that has not ended, or has failed, is to renew the node's certificates.
 func (w *world) isAsked(n *node) bool {
-	if w.script.deletesRenewals() {
+	if w.script.has("delete renewals") {
 		return true
 	}
 	name := "certificates-ending-" + n.certificatesEnd().UTC().Format("20060102-1504")
@@ -110,11 +110,6 @@ func (w *world) isAsked(n *node) bool {
 		c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded)
 		return (strings.HasPrefix(u.Name, name) || u.Status.Outcome == "") && c != nil && c.Message != ""
 	})
-}
-
-// deletesRenewals reports whether people delete upgrades that renew certificates.
-func (s script) deletesRenewals() bool {
-	return s.has("delete renewals") || slices.ContainsFunc(s.Faults, func(f fault) bool { return f.Other == "delete renewals" })
 }
 
 // renewsWithin is how long a renewal that is due may take where nothing is in its way, for each control plane.
@@ -158,7 +153,7 @@ func (w *world) keepsRenewals() string {
 		return "the policy, or a closed window"
 	case w.coordinators[0] == nil || w.coordinators[0].isDead || w.coordinators[1] != nil && !w.coordinators[1].isDead || !w.apiUp() || w.coordinatorsClock != 0:
 		return "no coordinator, or two"
-	case w.script.Hooks || w.script.Gates || w.script.follower() || w.script.Approvals || len(w.findings) > 0 || w.script.deletesRenewals() || w.script.has("lie"):
+	case w.script.Hooks || w.script.Gates || w.script.follower() || w.script.Approvals || len(w.findings) > 0 || w.script.has("delete renewals") || w.script.has("lie"):
 		return "what people hold"
 	}
 	for _, n := range w.nodes {

@@ -98,7 +98,7 @@ func (f fault) String() string {
 }
 
 func (s script) has(kind string) bool {
-	return slices.ContainsFunc(s.Faults, func(f fault) bool { return f.Kind == kind })
+	return slices.ContainsFunc(s.Faults, func(f fault) bool { return f.Kind == kind || f.Kind == "meet renewal" && f.Other == kind })
 }
 
 func (s script) String() string {

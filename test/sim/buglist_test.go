@@ -41,7 +41,7 @@ var bugs = []bug{
 	}},
 	{"a slot is freed under running work", []edit{
 		{"pkg/node/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
-		{"pkg/node/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, runsKubeadm), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)"},
+		{"pkg/node/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, message), Action{}\n", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, message), Action{}\n"},
 	}},
 	{"a node is taken back into service unverified", []edit{
 		{"pkg/node/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
@@ -244,11 +244,11 @@ var bugs = []bug{
 	{"an upgrade goes on that is being taken back", []edit{
 		{"pkg/cluster/plan/rollback.go", "\tif t.takenBackBy != nil {\n\t\treturn takenBackHold", "\tif t.takenBackBy != nil && t.Name == \"\" {\n\t\treturn takenBackHold"},
 		{"pkg/cluster/plan/rollback.go", "if t.takenBackBy != nil && !slices.ContainsFunc(r.nodes, atWork) {", "if t.takenBackBy != nil && len(r.nodes) == 0 && !slices.ContainsFunc(r.nodes, atWork) {"},
-		{"pkg/cluster/plan/queue.go", "\tcase t.back && !stuck:\n\t\treturn -1\n", ""},
+		{"pkg/cluster/plan/queue.go", "\tcase t.back && !stuck:\n\t\treturn -2\n", ""},
 	}},
 	{"kubeadm goes back, too", []edit{
-		{"pkg/api/v1alpha1/upgradetype.go", "return t == TypeReboot || t == TypeRollback", "return t == TypeReboot"},
-		{"pkg/cluster/plan/target.go", "return t.reboot || t.back", "return t.reboot"},
+		{"pkg/api/v1alpha1/upgradetype.go", "return t.HasVersion() && t != TypeRollback", "return t.HasVersion()"},
+		{"pkg/cluster/plan/target.go", "return !t.versionless() && !t.back", "return !t.versionless()"},
 	}},
 	{"a node that was taken back alone is not put on hold", []edit{
 		{"pkg/node/machine/observation.go", "return o.Spec.HoldAfter && s.Follows(o.Spec) && !o.Node.OnHold", "return false"},
@@ -311,6 +311,24 @@ var bugs = []bug{
 	{"the reboot of an abandoned node is requested a second time", []edit{
 		{"pkg/node/agent/act.go", "\tif err := a.checkAbandoned(ctx, r); err != nil {\n\t\treturn err\n\t}\n\tasked", "\tif err := a.checkAbandoned(ctx, r); err != nil && a.host.reboots.triedAt.IsZero() {\n\t\treturn err\n\t}\n\tasked"},
 		{"pkg/node/machine/rebooting.go", "case ask && abandoned(s, o):", "case ask && abandoned(s, o) && o.RebootTriedAt.IsZero():"},
+	}},
+	{"certificates that are half renewed are not put back", []edit{
+		{"pkg/node/machine/waiting.go", "if o.Host.RenewalLeft && !o.Work[verb.Renew].Running {", "if o.Host.RenewalLeft && o.Host.Merged == \"\" {"},
+		{"pkg/node/machine/kubeadm.go", "case o.Host.RenewalLeft:", "case o.Host.RenewalLeft && o.Host.Merged == \"\":"},
+	}},
+	{"the agent reads no windows before it renews certificates", []edit{
+		{"pkg/node/agent/rules.go", "func (q *question) window(need time.Duration) clusterstate.Hold {\n", "func (q *question) window(need time.Duration) clusterstate.Hold {\n\tif q.Spec.Type == v1alpha1.TypeCertificates {\n\t\treturn clusterstate.Hold{}\n\t}\n"},
+	}},
+	{"new certificates are renewed again", []edit{
+		{"pkg/cluster/plan/certificates.go", "return !t.isByCoordinator() || !rules.RenewedRecently(n.facts, t.CreationTimestamp.Time)", "return true"},
+	}},
+	{"certificates count as renewed by an upgrade before", []edit{
+		{"pkg/node/machine/kubeadm.go", "done.Upgrade.UID == o.Spec.Upgrade.UID", "done.Upgrade.UID != \"\""},
+		{"pkg/cluster/plan/certificates.go", "renewed != nil && t.isFor(&renewed.Upgrade)", "renewed != nil"},
+	}},
+	{"two control planes renew their certificates at once", []edit{
+		{"pkg/cluster/plan/allocation.go", "return !n.oneAtATime() || name == clusterstate.ControlPlaneSlot }", "return !n.oneAtATime() || a.cluster.target.certificates || name == clusterstate.ControlPlaneSlot }"},
+		{"pkg/node/machine/locking.go", "slot != clusterstate.ControlPlaneSlot && o.Host != nil", "slot != clusterstate.ControlPlaneSlot && o.Spec.Type != v1alpha1.TypeCertificates && o.Host != nil"},
 	}},
 	{"the majority of etcd is not asked for before a reboot", []edit{
 		{"pkg/node/agent/etcd.go", "if member := r.Host != nil && r.Host.OneAtATime; !member {", "if member := r.Host != nil && r.Host.OneAtATime; !member || r.Host != nil {"},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -12,7 +13,20 @@ import (
 // checkBegin checks what an agent begins: window, slot, and which other nodes are out of
 // service.
 func (w *world) checkBegin(a *agentProgram, what string) {
-	n := a.node
+	w.checkAllowed(a, what)
+	w.checkOthers(a.node, what)
+}
+
+// checkAllowed checks that people and the coordinator allow what an agent begins, and that the node has a slot.
+func (w *world) checkAllowed(a *agentProgram, what string) {
+	w.checkTold(a, what)
+	if n := a.node; w.held(n) == "" && !w.since["robbed "+n.uid].After(a.ranAt) {
+		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
+	}
+}
+
+// checkTold checks that people and the coordinator allow what an agent begins.
+func (w *world) checkTold(a *agentProgram, what string) {
 	w.begins++
 	w.checkManaged(a, what)
 	w.checkWindow(a, what)
@@ -23,26 +37,13 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	w.checkRequested(a, what)
 	w.checkKeyring(a, what)
 	w.checkClock(a, what)
-	if w.held(n) == "" && !w.since["robbed "+n.uid].After(a.ranAt) {
-		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
-	}
-	w.checkOthers(n, what)
 }
 
 // checkAhead checks kubeadm on a worker that goes next: it needs a window, and no slot. The agent does not read
 // live whether the node has the hold label, and a person's may come too late.
 func (w *world) checkAhead(a *agentProgram) {
 	what := "runs kubeadm ahead of its turn"
-	w.begins++
-	w.checkManaged(a, what)
-	w.checkWindow(a, what)
-	w.checkSpec(a, what)
-	w.checkSuspended(a, what)
-	w.checkNotStarted(a, what)
-	w.checkPolicy(a, what)
-	w.checkRequested(a, what)
-	w.checkKeyring(a, what)
-	w.checkClock(a, what)
+	w.checkTold(a, what)
 	if a.node.controlPlane {
 		w.broken("promise 4", "%s %s, and is a control plane", a.node.name, what)
 	}
@@ -51,14 +52,17 @@ func (w *world) checkAhead(a *agentProgram) {
 // checkWindow checks promise 2.
 func (w *world) checkWindow(a *agentProgram, what string) {
 	n := a.node
-	live := len(w.api.log["maintenanceschedules"])
-	if wrong := a.node.clockError().Abs(); wrong < maxClockError && (!w.closed(live, w.now().Add(-wrong)) || !w.closed(live, w.now().Add(wrong))) {
+	live, kind := len(w.api.log["maintenanceschedules"]), v1alpha1.TypePatch
+	if w.renewals[a.steps.State().Upgrade.UID] {
+		kind = v1alpha1.TypeCertificates
+	}
+	if wrong := a.node.clockError().Abs(); wrong < maxClockError && (!w.closed(live, w.now().Add(-wrong), kind) || !w.closed(live, w.now().Add(wrong), kind)) {
 		return
 	}
 	switch at := a.sawSchedules; {
-	case at < 0 && w.closed(live, w.now()):
+	case at < 0 && w.closed(live, w.now(), kind):
 		w.broken("promise 2", "%s %s, all windows are closed, and it did not ask", n.name, what)
-	case at >= 0 && w.closed(at, a.ranAt) && w.closed(live, w.now()):
+	case at >= 0 && w.closed(at, a.ranAt, kind) && w.closed(live, w.now(), kind):
 		w.broken("promise 2", "%s %s, and all windows are closed", n.name, what)
 	}
 }
@@ -118,6 +122,9 @@ func (w *world) checkOthers(n *node, what string) {
 				w.broken("promise 1", "%s %s while the control plane of %s is out of service", n.name, what, other.name)
 			}
 		}
+		if n.controlPlane && other.renews() && !w.givenUp(other) {
+			w.broken("certificates", "%s %s while %s renews its certificates", n.name, what, other.name)
+		}
 		if other.controlPlane {
 			members++
 			if other.memberUp() || w.now().Sub(other.downSince) < unknown {
@@ -135,7 +142,7 @@ func (w *world) checkOthers(n *node, what string) {
 
 // outOfService reports whether an upgrade keeps the node out of service.
 func (w *world) outOfService(n *node) bool {
-	if n.busy() != "" || n.shutting && n.ours {
+	if n.busy() != "" && !n.renews() || n.shutting && n.ours {
 		return true
 	}
 	object := w.api.objects[key{Resource: "nodes", Name: n.name}]
@@ -153,9 +160,9 @@ func (w *world) held(n *node) string {
 	return ""
 }
 
-// closed reports whether all windows are closed, by the schedules as they were at an index
+// closed reports whether all windows are closed for a type of upgrade, by the schedules as they were at an index
 // of the log. The scripts' schedules have neither recurrences nor selectors.
-func (w *world) closed(index int, at time.Time) bool {
+func (w *world) closed(index int, at time.Time, kind v1alpha1.UpgradeType) bool {
 	current := map[string]*stored{}
 	for _, c := range w.api.log["maintenanceschedules"][:index] {
 		current[c.name] = c.object
@@ -167,7 +174,8 @@ func (w *world) closed(index int, at time.Time) bool {
 		}
 		m := s.object("maintenanceschedules").(*v1alpha1.MaintenanceSchedule)
 		for _, one := range m.Spec.MaintenanceExclusions {
-			if within(one.Period, at) {
+			ofOthers := len(one.UpgradeTypes) > 0 && !slices.Contains(one.UpgradeTypes, kind)
+			if within(one.Period, at) && !ofOthers {
 				return true
 			}
 		}

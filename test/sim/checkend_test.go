@@ -51,6 +51,9 @@ func (w *world) settled() bool {
 	if w.script.Hooks && !w.hooksEnded() {
 		return false
 	}
+	if w.renewalAwaited() != nil {
+		return false
+	}
 	if w.retriedGoesOn() != nil || !w.decidedAt.After(w.since["repaired"]) || !w.decidedAt.After(w.wroteAt) {
 		return false
 	}
@@ -171,6 +174,9 @@ func (w *world) describe() string {
 	for _, n := range w.nodes {
 		if n.removed {
 			continue
+		}
+		if n.controlPlane && w.script.Certificates.Life > 0 {
+			text += fmt.Sprintf("\n  %s: its certificates end %s, half renewed %t", n.name, n.certificatesEnd().Sub(w.started), n.certificates.left)
 		}
 		text += fmt.Sprintf("\n  %s: on %t, kubelet %q, ready %t, active %s, holds %q, marked %t", n.name, n.on, n.kubelet, n.ready, n.active, w.held(n), w.marked(n))
 		if nu := w.nodeUpgrade(n.name); nu != nil {

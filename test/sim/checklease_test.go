@@ -124,6 +124,9 @@ func (w *world) checkFreed(by, name string, owner clusterstate.Owner) {
 		if v := n.busy(); v != "" {
 			w.broken("promise 4", "%s frees %s while %s runs", by, name, v)
 		}
+		if n.certificates.left {
+			w.broken("certificates", "%s frees %s while certificates are half renewed", by, name)
+		}
 		if n.shutting && n.ours { // its agent cannot see a reboot that a person began
 			w.broken("promise 4", "%s frees %s while the node reboots", by, name)
 		}

@@ -52,6 +52,7 @@ func (w *world) checkGivenBack(a *agentProgram) {
 	if v := n.busy(); v != "" {
 		w.broken("managed", "%s is given back while %s runs", n.name, v)
 	}
+	w.checkLeft(a, "is given back")
 	slot := w.held(n)
 	// An agent does not see at once what a person has changed in a Lease, nor has it taken a slot that a person gave it.
 	seen := slot != "" && w.edited[slot].names != n.owner() && w.now().Sub(w.since["lease "+slot]) > 5*time.Second

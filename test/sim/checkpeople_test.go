@@ -66,7 +66,9 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkGates(a)
 	w.checkSoaked(a)
 	w.checkHooks(a)
-	w.checkRehearsed(a)
+	if !w.renewals[a.steps.State().Upgrade.UID] { // nothing boots
+		w.checkRehearsed(a)
+	}
 	u := w.upgradeOf(a)
 	if u != nil && u.Status.Outcome != "" && n.controlPlane && rules.TypeOf(u) != v1alpha1.TypeRollback { // kubelets only
 		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)

@@ -107,6 +107,9 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 			w.after(time.Second, "approval", func() { w.approve(w.approved) })
 		}
 	}
+	if after != nil && before == nil {
+		w.noteRenewal(after)
+	}
 	if after == nil || before == nil {
 		w.recreatedAt = w.now()
 		w.note("%s: a ClusterUpgrade was created or deleted", by)

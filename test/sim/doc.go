@@ -19,7 +19,7 @@
 //     log, late, or without an event until the next list. A new program may begin with
 //     an old list. A cache shows the newest version of an object, not each one.
 //   - The node (node, host, facts, kubelet, guard): what the host verbs do, how long they
-//     take, boots, kubelet, static pods, etcd's members, and package rollback, which
+//     take, boots, kubelet, static pods, their certificates, etcd's members, and package rollback, which
 //     observes and acts for the guard. Package guard itself decides.
 //   - The findings of preflight, which a script gives, and the source of images.
 //   - Leader election: the faults start a second coordinator.
@@ -30,7 +30,7 @@
 //
 // A script (script, random) has the cluster, its upgrade, what people ask for (people) and
 // the faults (faults, switches, nodefaults, hostfaults, clock, programfaults, liars, texts,
-// secondrequests, gateclock, policyagain, earlyfaults, rebootfile); checkscript has that each
+// secondrequests, gateclock, policyagain, earlyfaults, rebootfile, certificates); checkscript has that each
 // of them does something. A world (world, simulate, end) carries it out. The promises are checked when a program sends a request or
 // starts a verb, when an object changes, and after each event (promises, explained, and the
 // files check*). If one breaks, shrink shortens the script.

@@ -13,7 +13,7 @@ import (
 
 // harmful are the faults after which a node may fail, and those that concern every node.
 var (
-	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "containerd fails", "joined later", "clock", "go back", "lie", "odd kubelet", "request lost"}
+	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "containerd fails", "joined later", "clock", "go back", "lie", "odd kubelet", "request lost", "renewal killed"}
 	harmfulAll = []string{"api down"}
 )
 
@@ -82,6 +82,10 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 		}
 	case v1alpha1.ReasonWindowClosed, v1alpha1.ReasonAgentNotAnswering: // for the agents, while the coordinators' clock says otherwise
 		if s.has("set coordinators' clock") {
+			return
+		}
+	case v1alpha1.ReasonCertificateEndsFirst:
+		if s.Certificates.Life > 0 {
 			return
 		}
 	case v1alpha1.ReasonScheduleInvalid, v1alpha1.ReasonInsufficientTime: // so are the scripts' windows

@@ -43,6 +43,7 @@ func (n *node) facts() verb.HostFacts {
 	if n.odd && !n.packages {
 		f.Node.Rehearsals = n.oddRehearsals()
 	}
+	n.addCertificates(&f)
 	f.Node.OwnAPIServer = n.controlPlane && n.w.script.ClusterAPIDecides
 	if n.controlPlane {
 		f.StaticPods = map[string]string{}

@@ -61,6 +61,8 @@ func (w *world) inject(f fault) {
 		w.injectSwitch(f)
 	case "publish", "request patch", "request reboot", "take back", "retry", "approve", "budget":
 		w.injectRequest(f)
+	case "request renewal", "delete renewals", "freeze versions", "freeze certificates", "meet renewal":
+		w.injectRenewal(f)
 	case "join":
 		if name := fmt.Sprintf("w%d", len(w.nodes)+10); len(w.nodes) < 14 {
 			w.join(name, false)
@@ -159,6 +161,7 @@ func (w *world) repair() {
 		w.endText(n)
 		w.setHold(n, false)
 		w.restoreImages(n)
+		n.certificates.hangs = 0
 		n.blocked, n.failing = false, map[verb.Verb]int{}
 		n.power()
 		w.heal(n)
@@ -176,8 +179,9 @@ func (w *world) repair() {
 	for _, u := range w.upgrades() {
 		w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) { delete(child(t, "spec"), "suspend") })
 	}
-	w.api.remove("admin", key{Resource: "maintenanceschedules", Name: "freeze"})
-	w.api.remove("admin", key{Resource: "maintenanceschedules", Name: "invalid"})
+	for _, name := range []string{"freeze", "freeze-versions", "freeze-certificates", "invalid"} {
+		w.api.remove("admin", key{Resource: "maintenanceschedules", Name: name})
+	}
 	w.openWindow("always", 0, 1000*time.Hour)
 	for _, p := range w.programs() {
 		p.traps = nil

@@ -196,7 +196,7 @@ func (w *world) checkSet(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) {
 	if was := h.set[t.NodeUID]; was != "" && !w.givesUpHooks() {
 		w.broken("hook", "hook %s runs for %s (%s), and hook %s has not run since %s", run.Name, t.Node, run.Job, clearHook, was)
 	}
-	others := map[string]bool{}
+	others, limit := map[string]bool{}, w.allowed()
 	for _, uids := range []map[string]string{h.set, h.clears} {
 		for uid := range uids {
 			if uid != t.NodeUID {
@@ -204,14 +204,25 @@ func (w *world) checkSet(t *v1alpha1.HookTurn, run *v1alpha1.HookRun) {
 			}
 		}
 	}
-	if len(others)+1 > w.allowed() && !w.givesUpHooks() {
-		w.broken("hook", "hook %s runs for %s while those after %d other nodes have not ended, and there are %d slots", run.Name, t.Node, len(others), w.allowed())
+	if w.renewals[t.Upgrade.UID] { // it waits for no worker
+		limit = 1
+		for _, n := range w.nodes {
+			if !n.controlPlane {
+				delete(others, n.uid)
+			}
+		}
+	}
+	if len(others)+1 > limit && !w.givesUpHooks() {
+		w.broken("hook", "hook %s runs for %s while those after %d other nodes have not ended, and there are %d slots", run.Name, t.Node, len(others), limit)
 	}
 }
 
 // checkClear checks that the hook clear does not run while its node is at work.
 func (w *world) checkClear(t *v1alpha1.HookTurn) {
 	n := w.node(t.Node)
+	if given, ever := w.since["given "+t.NodeUID]; ever && !given.Before(w.since["took "+t.NodeUID]) {
+		return // a person gave it its slot, and it is at work for that
+	}
 	if n == nil || n.uid != t.NodeUID || !slices.Contains([]v1alpha1.HookOutcome{v1alpha1.TurnSucceeded, v1alpha1.TurnAborted}, t.Outcome) {
 		return
 	}

@@ -34,7 +34,7 @@ var takes = map[verb.Verb]time.Duration{
 	verb.Facts: 100 * time.Millisecond, verb.Etcd: 200 * time.Millisecond, verb.Disarm: 500 * time.Millisecond,
 	verb.Stage: 8 * time.Second, verb.Pull: 6 * time.Second, verb.Snapshot: 4 * time.Second,
 	verb.Kubeadm: 30 * time.Second, verb.Activate: 2 * time.Second, verb.Restart: 4 * time.Second, verb.Confirm: 500 * time.Millisecond,
-	verb.Uninstall: time.Second,
+	verb.Uninstall: time.Second, verb.Renew: 20 * time.Second, verb.PutBack: time.Second,
 }
 
 // Start starts a verb, as host.Client does.
@@ -56,6 +56,9 @@ func (h hostOf) Start(_ context.Context, r verb.Request, _ verb.Options) error {
 	duration := takes[r.Verb]
 	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
 		duration += time.Duration(n.w.noise(int(duration/time.Millisecond))) * time.Millisecond
+	}
+	if r.Verb == verb.Renew {
+		duration += n.beginRenewal()
 	}
 	ends := n.w.now().Add(duration)
 	n.units[r.Verb] = ends
@@ -79,12 +82,17 @@ func (n *node) end(r verb.Request) {
 	if n.losesRequest(string(r.Verb)) {
 		n.failing[r.Verb]++
 	}
+	entry, _ := verb.Lookup(r.Verb)
 	if n.failing[r.Verb] > 0 {
 		n.failing[r.Verb]--
-		entry, _ := verb.Lookup(r.Verb)
 		fail(entry.Failed, string(r.Verb)+" failed, as the script says")
+	} else if tooLong := result.FinishedAt.Sub(result.StartedAt); entry.Verb == verb.Renew && tooLong > entry.Timeout {
+		fail(entry.Failed, "it was stopped by its time limit")
 	} else {
 		n.effect(r, args(&r), result, fail)
+	}
+	if r.Verb == verb.Renew {
+		result.Output = n.endRenewal(r, result.OK)
 	}
 	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
 		n.w.note("%s on %s has ended (ok: %t %s)", r.Verb, n.name, result.OK, result.Message)
@@ -116,9 +124,14 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 		n.kubeadm, n.kubeadms = a.Version, n.kubeadms+1
 		n.w.checkKubeadmAgain(n)
 		if n.controlPlane {
+			if n.staticPods != a.Version {
+				n.certificates.issued = n.w.now() // of the components whose manifests it changes
+			}
 			n.staticPods = a.Version
 			n.w.pods(n)
 		}
+	case verb.PutBack:
+		n.putBack()
 	case verb.Activate:
 		if n.installed[a.Version] != a.SHA256 {
 			fail(v1alpha1.ReasonHashMismatch, "the image on the disk has another digest")
@@ -158,6 +171,7 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 // uninstall removes what the verbs keep on the node. Images stay.
 func (n *node) uninstall() {
 	n.hasFiles, n.armed, n.guards, n.guardRecord, n.rollback, n.kubeadm = false, false, false, nil, nil, ""
+	n.certificates.renewed = nil
 	clear(n.keyrings)
 	for v := range n.requests {
 		if v != verb.Facts && v != verb.Etcd && v != verb.Uninstall { // their results are not on the disk

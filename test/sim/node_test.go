@@ -52,20 +52,21 @@ type node struct {
 	packages     bool   // its Kubernetes comes from packages: active stands for them, and is not replaced
 
 	// On the disk.
-	installed   map[string]string // version to digest
-	keyrings    map[string]string // version to the keyring with which it was staged last
-	active      string
-	kubeadm     string // the record of the last kubeadm
-	ahead       bool   // the last kubeadm began ahead of the node's turn
-	snapshotFor string // UID of the upgrade for which the last snapshot of etcd began
-	staticPods  string // the version in the manifests
-	guardRecord *host.Guard
-	armed       bool
-	rollback    *verb.Rollback
-	tried       guard.Tried
-	culprit     string // whose fault it is that its guard returned it, or could not
-	requests    map[verb.Verb]*verb.Request
-	results     map[verb.Verb]*verb.Result
+	installed    map[string]string // version to digest
+	keyrings     map[string]string // version to the keyring with which it was staged last
+	active       string
+	kubeadm      string // the record of the last kubeadm
+	ahead        bool   // the last kubeadm began ahead of the node's turn
+	snapshotFor  string // UID of the upgrade for which the last snapshot of etcd began
+	staticPods   string // the version in the manifests
+	guardRecord  *host.Guard
+	armed        bool
+	rollback     *verb.Rollback
+	tried        guard.Tried
+	culprit      string // whose fault it is that its guard returned it, or could not
+	requests     map[verb.Verb]*verb.Request
+	results      map[verb.Verb]*verb.Result
+	certificates controlPlaneCertificates
 
 	// Running.
 	on           bool
@@ -142,6 +143,7 @@ func (n *node) booted() {
 
 // merge merges the active image, and starts guard and kubelet.
 func (n *node) merge() {
+	n.putBackAtBoot()
 	n.merged = n.mergeable()
 	if n.oddBoot = n.odd && n.merged == ""; n.oddBoot {
 		n.w.explainNode(n)
@@ -179,6 +181,9 @@ func (n *node) interrupted(v verb.Verb, until time.Time) {
 	}
 	if v == verb.Kubeadm && n.controlPlane && until.UnixNano()%2 == 0 {
 		n.staticPods = args(n.requests[v]).Version // and no record says so
+	}
+	if v == verb.Renew {
+		n.cutRenewal(until)
 	}
 }
 
@@ -221,7 +226,7 @@ func (n *node) startKubelet() {
 		n.w.watchLost(n)
 		return
 	}
-	n.kubelet, n.kubeletSince, n.podsUp = n.merged, n.w.now(), n.broken[n.merged] != imageNoPods
+	n.kubelet, n.kubeletSince, n.podsUp = n.merged, n.w.now(), n.broken[n.merged] != imageNoPods && !n.certificates.half
 	n.w.checkKubelet(n)
 	boot, since := n.boots, n.kubeletSince
 	current := func() bool { return n.on && n.boots == boot && n.kubeletSince.Equal(since) && n.kubelet != "" }
@@ -251,7 +256,7 @@ func (n *node) owner() clusterstate.Owner { return clusterstate.Owner{Node: n.na
 // busy returns the disruptive verb that runs, or "". Kubeadm ahead of the node's turn disrupts
 // nothing.
 func (n *node) busy() verb.Verb {
-	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
+	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Renew, verb.PutBack, verb.Activate, verb.Restart} {
 		if _, runs := n.units[v]; runs && (v != verb.Kubeadm || !n.ahead) {
 			return v
 		}

@@ -63,6 +63,10 @@ func (w *world) injectNode(n *node, f fault) {
 		w.loseOrder(n, f)
 	case "touch reboot file", "remove reboot file":
 		w.touchRebootFile(n, f)
+	case "renewal hangs":
+		n.certificates.hangs = f.For * 8
+	case "renewal killed":
+		n.killRenewal()
 	case "verb fails":
 		n.failing[verb.Verb(f.Other)] = f.Number
 	case "drain blocked":

@@ -60,6 +60,9 @@ func (w *world) injectRequest(f fault) {
 		for _, u := range w.upgrades() {
 			if u.Status.Outcome == "" && w.anyStopped() {
 				spec := w.upgradeSpec(u.Spec.Version)
+				if u.Spec.Type == v1alpha1.TypeCertificates {
+					spec["type"] = string(u.Spec.Type)
+				}
 				if u.Spec.AlwaysReboots() {
 					spec["rebootPolicy"] = string(v1alpha1.RebootAlways)
 				}

@@ -51,6 +51,10 @@ func (w *world) newPolicy() tree {
 		spec["automatic"] = []any{patch, reboot}
 		spec["strategy"] = w.strategy("")
 	}
+	if before := w.script.Certificates.Renews; before > 0 {
+		automatic, _ := spec["automatic"].([]any)
+		spec["automatic"] = append(automatic, tree{"type": string(v1alpha1.TypeCertificates), "remainingSeconds": before.Seconds()})
+	}
 	return spec
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -25,6 +26,7 @@ func (w *world) checkRequest(p *program, r request) {
 	case "pods":
 		if !p.checked {
 			p.checked = true
+			w.checkServes(a, "evicts pods")
 			w.checkBegin(a, "evicts pods")
 		}
 	case "nodes":
@@ -43,6 +45,7 @@ func (w *world) checkRequest(p *program, r request) {
 		}
 		switch value, changes := patch.Spec["unschedulable"]; {
 		case changes && value == true:
+			w.checkServes(a, "cordons")
 			w.checkBegin(a, "cordons")
 		case changes:
 			w.checkUncordon(a)
@@ -54,13 +57,14 @@ func (w *world) checkRequest(p *program, r request) {
 func (w *world) checkStart(a *agentProgram, r verb.Request) {
 	n, given := a.node, args(&r)
 	switch r.Verb {
-	case verb.Facts, verb.Etcd:
+	case verb.Facts, verb.Etcd, verb.PutBack: // what was half renewed is put back whoever manages the node
 	case verb.Uninstall:
 		w.checkGivenBack(a)
 	default:
 		w.checkManaged(a, "runs "+string(r.Verb))
+		w.checkLeft(a, "runs "+string(r.Verb))
 	}
-	if n.packages && r.Verb != verb.Facts && r.Verb != verb.Etcd && r.Verb != verb.Uninstall {
+	if n.packages && !slices.Contains([]verb.Verb{verb.Facts, verb.Etcd, verb.Uninstall, verb.Renew, verb.PutBack}, r.Verb) {
 		w.broken("packages", "%s runs %s, and its Kubernetes comes from packages", n.name, r.Verb)
 	}
 	switch r.Verb {
@@ -76,12 +80,16 @@ func (w *world) checkStart(a *agentProgram, r verb.Request) {
 		}
 		w.checkBegin(a, "runs kubeadm")
 		w.checkSnapshot(n, given.Version)
+	case verb.Renew:
+		w.checkRenew(a)
 	case verb.Snapshot:
 		w.checkBegin(a, "takes a snapshot")
 		n.snapshotFor = w.upgradeUID(n) // its NodeUpgrade may be deleted before the end
 	case verb.Restart:
+		w.checkServes(a, "restarts its kubelet")
 		w.checkRestart(a)
 	case verb.Activate:
+		w.checkServes(a, "activates")
 		w.checkDigest(n, given, "activates")
 		if n.active != given.Version {
 			w.checkBegin(a, "activates")
@@ -92,6 +100,7 @@ func (w *world) checkStart(a *agentProgram, r verb.Request) {
 // checkReboot checks a reboot that an agent asks for.
 func (w *world) checkReboot(a *agentProgram) {
 	n := a.node
+	w.checkServes(a, "reboots")
 	w.checkAbandonedReboot(a)
 	w.checkNeedsReboot(a)
 	w.checkLink(a)

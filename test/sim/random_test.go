@@ -103,6 +103,7 @@ func newScript(seed uint64) script {
 	anyOwnFault(&s)
 	tolerated := anyTolerated(&s)
 	anyLostMajority(&s)
+	anyCertificates(&s)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	anyPeople(&s)
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)

@@ -40,6 +40,7 @@ type script struct {
 	Automatic              bool              // the UpgradePolicy has automatic patches and Reboots
 	Broken                 map[string]string // node to what is wrong with the new image on it
 	Soft                   map[string]string // node to what is wrong with its soft reboots
+	Certificates           certificatesOf    // of control planes
 	Packages               []string          // nodes whose Kubernetes comes from packages, not from an image
 	Unmanaged              []string          // workers that the UpgradePolicy does not select
 	Opens, Closes          time.Duration     // the window
@@ -68,7 +69,7 @@ var clusterWide = []string{
 	"stop coordinator", "second coordinator", "api down", "delete lease", "clear lease", "garble lease", "unlabel lease",
 	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding", "observe",
 	"publish", "request patch", "request reboot", "retry", "approve", "join", "budget", "edit strategy", "edit source", "delete policy", "remove gates", "remove hooks", "lose jobs", "delete cron job",
-	"odd jobs", "set coordinators' clock",
+	"odd jobs", "set coordinators' clock", "delete renewals", "freeze versions", "freeze certificates", "meet renewal",
 }
 
 func (f fault) String() string {
@@ -78,7 +79,7 @@ func (f fault) String() string {
 	} else if !slices.Contains(clusterWide, f.Kind) && f.Kind != "crash coordinator" {
 		text += " " + f.Who
 	}
-	if f.Kind == "interleave" || f.Kind == "verb fails" || f.Kind == "edit lease" || f.Kind == "lie" || f.Kind == "request lost" {
+	if f.Kind == "interleave" || f.Kind == "verb fails" || f.Kind == "edit lease" || f.Kind == "lie" || f.Kind == "request lost" || f.Kind == "meet renewal" {
 		text += " " + f.Other
 	}
 	if f.For > 0 {
@@ -97,12 +98,12 @@ func (f fault) String() string {
 }
 
 func (s script) has(kind string) bool {
-	return slices.ContainsFunc(s.Faults, func(f fault) bool { return f.Kind == kind })
+	return slices.ContainsFunc(s.Faults, func(f fault) bool { return f.Kind == kind || f.Kind == "meet renewal" && f.Other == kind })
 }
 
 func (s script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t (always %t), settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, hooks %t (continue %05b, of nodes alone %t), by request %t, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Always, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.NodeHooks, s.ClusterAPIDecides, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t (always %t), settle %ds, minReady %ds, guard %ds, groups %t, group limit %d, approvals %t, automatic %t, gates %t, hooks %t (continue %05b, of nodes alone %t), by request %t, window from %s to %s, broken images %v, certificates %v, packages on %v, unmanaged %v, no noise %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Always, s.Settle, s.MinReady, s.Guard, s.Groups, s.GroupLimit, s.Approvals, s.Automatic, s.Gates, s.Hooks, s.HooksContinue, s.NodeHooks, s.ClusterAPIDecides, s.Opens, s.Closes, s.Broken, s.Certificates, s.Packages, s.Unmanaged, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

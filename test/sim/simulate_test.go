@@ -59,7 +59,7 @@ func newWorld(s script, verbose bool) *world {
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, lastStep: map[string]v1alpha1.Step{}, since: map[string]time.Time{}, explained: map[string]bool{},
 		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{}, gates: map[string]v1alpha1.GateState{}, hooked: newHooked(),
 		kubelets: map[string]string{}, ran: map[string]bool{}, versions: map[string]string{}, liars: map[string]*liar{}, lied: map[string]bool{}, began: map[string]bool{}, takenBack: map[string]time.Time{},
-		suspects: map[string][]string{},
+		suspects: map[string][]string{}, renewals: map[string]bool{},
 	}
 	w.api.onWrite = w.wrote
 	for _, name := range s.nodes() {
@@ -84,6 +84,7 @@ func newWorld(s script, verbose bool) *world {
 		w.after(2*time.Second, "Cluster API asks", w.keepAsking)
 	}
 	w.after(time.Second, "start coordinator", func() { w.startCoordinator(0) })
+	w.watchCertificates()
 	w.checkScript()
 	for _, f := range s.Faults {
 		w.after(f.At, f.Kind, func() { w.inject(f) })
@@ -109,7 +110,7 @@ func (w *world) join(name string, runs bool) {
 		labels["unmanaged"] = ""
 	}
 	if n.controlPlane {
-		n.staticPods = w.script.From
+		n.staticPods, n.certificates.issued = w.script.From, w.firstIssued(name)
 		labels["node-role.kubernetes.io/control-plane"] = ""
 	}
 	k := key{Resource: "nodes", Name: name}

@@ -40,6 +40,7 @@ func (n *node) startSoftly(former string) {
 		switch {
 		case !n.on || n.boots != boot:
 		case n.w.script.Soft[n.name] == softFormer:
+			n.putBackAtBoot()
 			n.merged = former
 			n.startGuard()
 			n.startKubelet()

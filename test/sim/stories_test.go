@@ -223,6 +223,34 @@ func TestStories(t *testing.T) {
 		"an upgrade to a version leaves a node with packages out": {
 			func(s *script) { s.Packages = []string{"w1"} }, "all 2 nodes run v1.34.4",
 		},
+		"certificates are renewed by themselves, of one control plane after the other": {
+			func(s *script) {
+				minutes := func(n time.Duration) time.Duration { return n * time.Minute }
+				s.ControlPlanes, s.Workers = 3, 1
+				s.Certificates = certificatesOf{Life: minutes(30), Lived: []time.Duration{minutes(22), minutes(10), minutes(11)}, Renews: minutes(10)}
+			},
+			"every control plane that was selected has new certificates",
+		},
+		"certificates that are half renewed are put back by an agent whose node has lost its guard": {
+			func(s *script) {
+				s.ControlPlanes, s.Workers, s.Certificates = 3, 1, certificatesOf{Life: time.Hour}
+				s.Faults = []fault{
+					{At: time.Second, Kind: "meet renewal", Other: "power cut", Number: 4, For: 30 * time.Second}, {At: 2 * time.Second, Kind: "request renewal", Who: "cp1"},
+				}
+			},
+			"put-back on cp1 has ended (ok: true )",
+		},
+		// Nothing but the host's files says what its agent is to do, and a coordinator would take it for a node in service.
+		"a control plane that has lost its order keeps its slot until its certificates are back": {
+			func(s *script) {
+				s.ControlPlanes, s.Workers, s.Certificates = 3, 1, certificatesOf{Life: time.Hour}
+				s.Faults = []fault{
+					{At: time.Second, Kind: "meet renewal", Other: "power cut", Number: 4, For: 30 * time.Second}, {At: time.Second, Kind: "meet renewal", Other: "delete nodeupgrade", Number: 3},
+					{At: 2 * time.Second, Kind: "request renewal", Who: "cp1"},
+				}
+			},
+			"put-back on cp1 has ended (ok: true )",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plain()

@@ -67,6 +67,9 @@ type world struct {
 	suspects                map[string][]string  // nodes that failed for what may be the version's fault, by the upgrade's UID
 	begins                  int
 	repaired                bool
+	meeting                 []fault         // what is to happen in the next renewal of certificates
+	renewals                map[string]bool // upgrades that renew certificates, by UID
+	calmSince               time.Time       // nothing is in the way of renewals since; zero: something is
 
 	verbose bool
 	trace   []string

@@ -122,10 +122,11 @@ func (a *allocation) claim(n *node) (slot string, hold clusterstate.Hold) {
 
 // budgetSpent holds a node while the budget, or the limit of its group, is used up. The
 // message names a node that needs attention if there would be room without such nodes, or
-// if it is in the same group. The renewal of certificates needs no budget.
+// if it is in the same group. The renewal of certificates needs no budget, but one control plane waits for the
+// hooks around another.
 func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 	if a.cluster.target.certificates {
-		return clusterstate.Hold{} // no node goes out of service
+		return a.hooksAroundAnother(n) // no node goes out of service
 	}
 	limit := a.cluster.budget
 	if own := a.cluster.groups[n.group].limit; own > 0 {

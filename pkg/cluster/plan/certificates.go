@@ -90,13 +90,24 @@ func opensTooLate(c *cluster, n *node) clusterstate.Hold {
 	return clusterstate.Hold{Reason: v1alpha1.ReasonCertificateEndsFirst, Message: message, Until: hold.Until}
 }
 
+// hooksAroundAnother holds a control plane while hooks around another one have not ended: they may have taken that out of
+// a load balancer.
+func (a *allocation) hooksAroundAnother(n *node) clusterstate.Hold {
+	for _, t := range a.turns.list {
+		if other := a.cluster.nodeOf(t); t.Node != "" && isOpen(t) && other != nil && other != n && other.ControlPlane {
+			return clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("the hooks around node %s end first", other.Name)}
+		}
+	}
+	return clusterstate.Hold{}
+}
+
 // automaticPrefix begins the names of automatic upgrades of a type that have no version.
 var automaticPrefix = map[v1alpha1.UpgradeType]string{v1alpha1.TypeReboot: "reboot-", v1alpha1.TypeCertificates: "certificates-ending-"}
 
 // automaticCertificates returns what `automatic: [{type: Certificates}]` asks for, once the renewal of a
 // control plane's certificates is due, whatever its windows say: it is seen while it waits for one. It is
 // named after the end of the one that is due first, so that two coordinators create the same one, and one
-// that has failed is not created again.
+// that has failed, or that a person has deleted, is not created again.
 func (c *cluster) automaticCertificates(q queue, wake *wakeTime) (create *v1alpha1.ClusterUpgrade, hold clusterstate.Hold) {
 	wanted := c.reading.automaticSpec(v1alpha1.TypeCertificates)
 	if wanted == nil || slices.ContainsFunc(q.targets, func(t *target) bool { return t.certificates }) {
@@ -121,9 +132,37 @@ func (c *cluster) automaticCertificates(q queue, wake *wakeTime) (create *v1alph
 		wake.at(&first.Due)
 		return nil, clusterstate.Hold{}
 	}
-	u := newAutomatic(automaticPrefix[v1alpha1.TypeCertificates]+first.End.UTC().Format("20060102-1504"), v1alpha1.TypeCertificates)
-	if c.reading.isNamed(u.Name) {
+	name := c.reading.unusedName(automaticPrefix[v1alpha1.TypeCertificates] + first.End.UTC().Format("20060102-1504"))
+	if name == "" {
 		return nil, clusterstate.Hold{}
 	}
-	return c.unlessTooSoon(u, wanted, wake)
+	return c.unlessTooSoon(newAutomatic(name, v1alpha1.TypeCertificates), wanted, wake)
+}
+
+// maxSameEnd is how many automatic renewals there may be for one end.
+const maxSameEnd = 9
+
+// unusedName returns the name of the next upgrade: name, or with a number if that has succeeded, as for control planes that
+// were not managed meanwhile. It is empty if the last one has not succeeded.
+func (r *reading) unusedName(name string) string {
+	for next, i := name, 2; i <= maxSameEnd+1; i++ {
+		switch {
+		case !r.isNamed(next):
+			return next
+		case !r.hasSucceeded(next):
+			return ""
+		}
+		next = fmt.Sprintf("%s-%d", name, i)
+	}
+	return ""
+}
+
+// hasSucceeded reports whether the last upgrade of that name has succeeded.
+func (r *reading) hasSucceeded(name string) bool {
+	if u := upgradeNamed(r.snapshot.Upgrades, name); u != nil {
+		return u.Status.Outcome == v1alpha1.OutcomeSucceeded
+	}
+	return !slices.ContainsFunc(r.snapshot.Records, func(record v1alpha1.UpgradeRecord) bool {
+		return record.Spec.Upgrade.Name == name && record.Spec.Outcome != v1alpha1.OutcomeSucceeded
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/renewal"
 )
 
 // pollInterval is the pause between observations.
@@ -21,7 +22,8 @@ const pollInterval = 2 * time.Second
 
 const lockFile = "/run/kubectl-upgrade/guard.lock"
 
-// Run restores manifests that an interrupted kubeadm left missing, and then guards the
+// Run restores what an interrupted kubeadm has left: manifests that are missing, and certificates that are half
+// renewed, without which no API server may start that an agent could ask. Then it guards the
 // activation that is armed, until nothing is left to do. It waits while another guard runs.
 func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 	unlock, err := lock(ctx, l)
@@ -33,11 +35,11 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 		log.Printf("taking the lock: %v; continuing without it", err)
 	}
 	defer unlock()
-	if err := kubeadm.CleanUp(l, log); err != nil {
-		log.Printf("%v", err)
-	}
 	armed, err := l.GuardArmed()
 	if err != nil {
+		return err
+	}
+	if err := restore(l, armed, log); err != nil {
 		return err
 	}
 	record, err := l.Guard()
@@ -53,6 +55,19 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 		sinceBoot: sinceBoot, pause: pollInterval, rebootWithin: rebootWithin,
 	}
 	return g.guard(ctx)
+}
+
+// restore restores what an interrupted kubeadm has left. If it cannot, and no activation is guarded, systemd starts the guard
+// again.
+func restore(l host.Layout, armed bool, log *host.Log) error {
+	err := renewal.PutBack(l, log)
+	if err != nil && !armed {
+		return err
+	}
+	if err := errors.Join(err, kubeadm.CleanUp(l, log)); err != nil {
+		log.Printf("%v", err)
+	}
+	return nil
 }
 
 var errStopped = errors.New("it was stopped")

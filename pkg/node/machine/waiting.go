@@ -13,11 +13,14 @@ import (
 // betweenAttempts chooses between Idle, Staging, Waiting and Unsupported, from the
 // observation alone.
 func betweenAttempts(s State, o Observation) (State, Action) {
-	// A mark on a node that has nothing of kubectl-upgrade is not of an upgrade: a kubelet
-	// may annotate its own Node.
 	if o.Host.RenewalLeft && !o.Work[verb.Renew].Running {
+		if o.Slot.Held != "" { // in no step between attempts would it keep it until they are back
+			s = s.switchUpgrade(o).enter(v1alpha1.StepKubeadm, o)
+		}
 		return putBack(s, o)
 	}
+	// A mark on a node that has nothing of kubectl-upgrade is not of an upgrade: a kubelet
+	// may annotate its own Node.
 	if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == "") {
 		return unmanaged(s, o)
 	}

@@ -86,8 +86,12 @@ func PutBack(l host.Layout, log *host.Log) error {
 		}
 		log.Printf("put back %s", f.Path)
 	}
-	return removeCopy(l)
+	return end(l)
 }
+
+// end removes the copy, and then the guard's unit, which would put it back after a power cut: an agent may need an API server
+// that starts with certificates that fit each other.
+func end(l host.Layout) error { return errors.Join(removeCopy(l), l.DisableUnarmedGuard()) }
 
 func removeCopy(l host.Layout) error {
 	if err := os.Remove(copyFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -43,8 +43,8 @@ func Renew(ctx context.Context, l host.Layout, args verb.RenewArgs, log *host.Lo
 		return nil, fail(err)
 	}
 	defer func() { _ = programs.Close() }()
-	if err := save(l, certificates); err != nil {
-		return nil, fail(errors.Join(err, PutBack(l, log)))
+	if err := errors.Join(l.EnableGuard(), save(l, certificates)); err != nil {
+		return nil, fail(errors.Join(err, end(l)))
 	}
 	err = renew(ctx, l, args.ClusterConfiguration, out.Names, log)
 	if err == nil {
@@ -53,7 +53,7 @@ func Renew(ctx context.Context, l host.Layout, args verb.RenewArgs, log *host.Lo
 	if err != nil {
 		return nil, fail(errors.Join(err, undo(ctx, l, programs, out.Restarted, log)))
 	}
-	if err := removeCopy(l); err != nil {
+	if err := end(l); err != nil {
 		return nil, fail(err)
 	}
 	out.Time = metav1.NewTime(time.Now().UTC().Truncate(time.Second))

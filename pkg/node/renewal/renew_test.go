@@ -55,6 +55,7 @@ func newNode(t *testing.T) *node {
 		}
 	}
 	n.write("/proc/sys/kernel/random/boot_id", "boot")
+	n.write(host.Root+"/bin/node-agent", "program")
 	n.runtime = startRuntime(t, n.l.At("/run/containerd/containerd.sock"), "kube-apiserver", "kube-scheduler", "kube-vip")
 	set(t, &look, func(context.Context, host.Layout) v1alpha1.NodeFacts { return n.facts() })
 	set(t, &renew, n.kubeadm)
@@ -156,6 +157,12 @@ const (
 	allNew    = "fresh new /etc/kubernetes/admin.conf\nfresh new /etc/kubernetes/pki/apiserver.crt\nfresh new /etc/kubernetes/pki/apiserver.key\nfresh new /etc/kubernetes/scheduler.conf"
 )
 
+// startsGuard reports whether the guard starts at the next boot.
+func (n *node) startsGuard() bool {
+	_, err := os.Lstat(n.l.At("/etc/systemd/system/multi-user.target.wants", host.GuardUnit))
+	return err == nil
+}
+
 func (n *node) run(ctx context.Context) (*v1alpha1.CertificatesRenewed, error) {
 	return Renew(ctx, n.l, verb.RenewArgs{Upgrade: v1alpha1.UpgradeReference{Name: "c", UID: "u"}}, host.NewLog(io.Discard))
 }
@@ -190,8 +197,8 @@ func TestRenew(t *testing.T) {
 			if err != nil || (facts.RenewalLeft || facts.CertificatesRenewed == nil || facts.CertificatesRenewed.Upgrade.UID != "u") {
 				t.Errorf("the record is %v, a copy is left: %t", facts.CertificatesRenewed, facts.RenewalLeft)
 			}
-			if _, err := os.Stat(n.l.At(host.CertificatesCopy)); !errors.Is(err, os.ErrNotExist) {
-				t.Error("the copy is still there", err)
+			if _, err := os.Stat(n.l.At(host.CertificatesCopy)); !errors.Is(err, os.ErrNotExist) || n.startsGuard() {
+				t.Error("the copy is still there, or the guard starts at each boot", err)
 			}
 		})
 	}
@@ -222,8 +229,8 @@ func TestRenewFails(t *testing.T) {
 			if diff := cmp.Diff(allFormer, n.content()); diff != "" {
 				t.Error(diff)
 			}
-			if _, err := os.Stat(n.l.At(host.CertificatesCopy)); !errors.Is(err, os.ErrNotExist) {
-				t.Error("the copy is still there", err)
+			if _, err := os.Stat(n.l.At(host.CertificatesCopy)); !errors.Is(err, os.ErrNotExist) || n.startsGuard() {
+				t.Error("the copy is still there, or the guard starts at each boot", err)
 			}
 			for _, name := range strings.Fields(c.again) {
 				if n.stopped(name) < 2 {
@@ -258,11 +265,14 @@ func TestRenewEndsAnywhere(t *testing.T) {
 			if facts, err := host.Gather(n.l); err != nil || !facts.RenewalLeft {
 				t.Fatal("nothing tells that the renewal was cut off", err)
 			}
+			if !n.startsGuard() {
+				t.Error("nothing puts the former files back at the boot, before an agent can")
+			}
 			if err := PutBack(n.l, host.NewLog(io.Discard)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(allFormer, n.content()); diff != "" {
-				t.Error(diff)
+			if diff := cmp.Diff(allFormer, n.content()); diff != "" || n.startsGuard() {
+				t.Errorf("the guard starts at each boot: %t %s", n.startsGuard(), diff)
 			}
 			renew = n.kubeadm
 			if _, err := n.run(t.Context()); err != nil {

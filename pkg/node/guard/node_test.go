@@ -40,11 +40,11 @@ type node struct {
 	hosts   bool
 	asked   int
 	askedAt time.Duration
-	boots           int
-	softs           int
-	reboots         int
-	ran             []string
-	stop            context.CancelFunc
+	boots   int
+	softs   int
+	reboots int
+	ran     []string
+	stop    context.CancelFunc
 	// fails has the commands that fail.
 	fails map[string]bool
 	// merges has the version that each refresh merges; when it is empty, that of the symlink.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
 )
 
 // auditLog is the API server's audit log, read piece by piece.
@@ -39,6 +41,8 @@ func (e auditEvent) client() string {
 		return "agent as kubelet"
 	case strings.HasPrefix(e.UserAgent, "kubectl-upgrade-agent"):
 		return "agent"
+	case strings.HasPrefix(e.UserAgent, guard.UserAgent):
+		return "guard"
 	case strings.HasPrefix(e.UserAgent, "kubectl-upgrade-coordinator"):
 		return "coordinator"
 	}

@@ -53,6 +53,7 @@ type Host struct {
 	etcd     *v1alpha1.EtcdFacts // the health of its members
 	former   string              // what the last activation replaced
 	last     verb.ActivateArgs   // and what it was told
+	guarded  bool                // it was not confirmed yet
 }
 
 // NewHost returns the host of a worker that runs v1.34.3.
@@ -177,7 +178,9 @@ func (h *Host) apply(r verb.Request) {
 	case verb.Uninstall:
 		h.Facts.HasFiles = false
 	case verb.Disarm:
-		h.Facts.Armed = false
+		h.Facts.Armed, h.guarded = false, false
+	case verb.Confirm:
+		h.guarded = false
 	case verb.Stage:
 		if !slices.Contains(h.Facts.Installed, args.Version) {
 			h.Facts.Installed = append(h.Facts.Installed, args.Version)
@@ -190,7 +193,7 @@ func (h *Host) apply(r verb.Request) {
 	case verb.Renew:
 		h.renew(r)
 	case verb.Activate:
-		h.former, h.last = h.Facts.Active, args
+		h.former, h.last, h.guarded = h.Facts.Active, args, true
 		h.Facts.Active, h.Facts.Rollback = args.Version, nil
 	case verb.Restart:
 		h.Facts.Merged = args.Version
@@ -301,8 +304,15 @@ func (h *Host) Return(why, log string) (boot string) {
 		Upgrade: h.last.Upgrade, From: h.former, To: h.last.Version, Message: why, Log: log,
 		StartedAt: now, FinishedAt: now, BootID: h.Facts.BootID, Reboots: 1,
 	}
-	h.Facts.Active, h.Facts.Kubeadm.Version = h.former, ""
+	h.Facts.Active, h.Facts.Kubeadm.Version, h.guarded = h.former, "", false
 	return h.boot()
+}
+
+// Guarded returns the last activation while the guard watches it, in this boot.
+func (h *Host) Guarded() (args verb.ActivateArgs, boot string, guarded bool) {
+	h.Lock()
+	defer h.Unlock()
+	return h.last, h.Facts.BootID, h.guarded
 }
 
 // boot changes what a reboot changes on the host.

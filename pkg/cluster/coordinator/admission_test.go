@@ -197,11 +197,11 @@ func TestAdmittedDoesNotRepeatAgentsMessage(t *testing.T) {
 	failed := plan.NodePlan{Decision: plan.Blocked, Reason: v1alpha1.ReasonKubeadmFailed, Message: "kubeadm ended with 1"}
 	was := &v1alpha1.NodeUpgrade{}
 	was.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpToDate, Reason: string(failed.Reason), Message: failed.Message}}
-	if got := admission(was, failed, 4, time.Now()).Conditions[0]; got.Reason != string(failed.Reason) || got.Message != "" || got.ObservedGeneration != 4 {
+	if got := admission(was, failed, 4, time.Now()).condition; got.Reason != string(failed.Reason) || got.Message != "" || got.ObservedGeneration != 4 {
 		t.Errorf("%+v", got)
 	}
 	was.Status.Conditions[0].Message = "kubeadm runs"
-	if got := admission(was, failed, 4, time.Now()).Conditions; got[len(got)-1].Message != failed.Message {
+	if got := admission(was, failed, 4, time.Now()).condition; got.Message != failed.Message {
 		t.Errorf("%+v", got)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,7 +131,7 @@ func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why
 // generation of the spec. It writes only what it was decided from: a watch that lags may lack a
 // NodeUpgrade, whose order a node is at work with, or still show a slot that was withdrawn since.
 func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
-	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
+	if was != nil && len(was.OwnerReferences) > 0 && sameOrder(&was.Spec, &n.Spec) {
 		return was.Generation, nil
 	}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Owner.Node, UID: types.UID(n.Owner.UID)}
@@ -200,13 +199,13 @@ func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgr
 		limit = unlimited // it begins soon, and then has no condition
 	}
 	switch {
-	case equality.Semantic.DeepEqual(stored, wanted), sameReason(stored, wanted):
+	case sameAdmitted(stored, wanted), sameReason(stored, wanted):
 		c.reasons.written(n.Name)
 		return nil
 	case mayPass(stored, wanted) && !n.Began && !c.reasons.due(n.Name, string(n.Reason), limit, now):
 		return nil
 	}
-	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Status: wanted}
+	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Status: wanted.status()}
 	if _, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "status"); err != nil {
 		return fmt.Errorf("applying the condition %s of NodeUpgrade %s: %w", v1alpha1.ConditionAdmitted, n.Name, err)
 	}
@@ -214,35 +213,41 @@ func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgr
 }
 
 // coordinatorsPart returns what the coordinator owns of a NodeUpgrade's status.
-func coordinatorsPart(n *v1alpha1.NodeUpgrade) v1alpha1.NodeUpgradeStatus {
-	part := v1alpha1.NodeUpgradeStatus{HoldEndTime: n.Status.HoldEndTime}
-	if admitted := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAdmitted); admitted != nil {
-		part.Conditions = []metav1.Condition{*admitted}
+func coordinatorsPart(n *v1alpha1.NodeUpgrade) admitted {
+	return admitted{meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAdmitted), n.Status.HoldEndTime}
+}
+
+// status is the part as it is applied.
+func (a admitted) status() v1alpha1.NodeUpgradeStatus {
+	status := v1alpha1.NodeUpgradeStatus{HoldEndTime: a.until}
+	if a.condition != nil {
+		status.Conditions = []metav1.Condition{*a.condition}
 	}
-	return part
+	return status
 }
 
 // admission returns what the coordinator's part should be.
-func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now time.Time) v1alpha1.NodeUpgradeStatus {
-	present, admitted := n.Admission()
+func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now time.Time) admitted {
+	present, admits := n.Admission()
 	if !present {
-		return v1alpha1.NodeUpgradeStatus{}
+		return admitted{}
 	}
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: string(n.Reason), Message: n.Message,
 		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
 	}
-	if admitted {
+	if admits {
 		condition.Status = metav1.ConditionTrue
 	}
 	if _, cause := was.Status.Cause(); cause == n.Message && n.Reason.Info().Giver == v1alpha1.GivenByAgent {
 		condition.Message = "" // the condition UpToDate has it
 	}
-	part := coordinatorsPart(was)
-	meta.SetStatusCondition(&part.Conditions, condition)
-	part.HoldEndTime = nil
+	if stored := coordinatorsPart(was).condition; stored != nil && stored.Status == condition.Status {
+		condition.LastTransitionTime = stored.LastTransitionTime
+	}
+	part := admitted{condition: &condition}
 	if n.Until != nil {
-		part.HoldEndTime = &metav1.Time{Time: n.Until.UTC().Truncate(time.Second)}
+		part.until = &metav1.Time{Time: n.Until.UTC().Truncate(time.Second)}
 	}
 	return part
 }

@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -86,23 +85,24 @@ func (r *reasons) written(node string) {
 // mayPass reports whether the reason that a node waits for, or its release, may pass before it has to be written.
 // Three changes are written at once, because the next plan reads them from the condition: an agent has not answered,
 // it answers again, and a release that was written has ended.
-func mayPass(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
-	for _, part := range []v1alpha1.NodeUpgradeStatus{stored, wanted} {
-		admitted := meta.FindStatusCondition(part.Conditions, v1alpha1.ConditionAdmitted)
-		if admitted != nil && admitted.Reason == string(v1alpha1.ReasonAgentNotAnswering) {
-			return false
-		}
+func mayPass(stored, wanted admitted) bool {
+	const away = string(v1alpha1.ReasonAgentNotAnswering)
+	switch {
+	case wanted.condition == nil || wanted.condition.Reason == away:
+		return false
+	case stored.condition == nil:
+		return true
 	}
-	return len(wanted.Conditions) > 0 && !meta.IsStatusConditionTrue(stored.Conditions, v1alpha1.ConditionAdmitted)
+	return stored.condition.Reason != away && stored.condition.Status != metav1.ConditionTrue
 }
 
 // sameReason reports whether a node waits for the reason that is stored, though its order may have
 // changed since.
-func sameReason(stored, wanted v1alpha1.NodeUpgradeStatus) bool {
-	if len(stored.Conditions) == 0 || !mayPass(stored, wanted) {
+func sameReason(stored, wanted admitted) bool {
+	if stored.condition == nil || !mayPass(stored, wanted) {
 		return false
 	}
-	was := *stored.DeepCopy()
-	was.Conditions[0].ObservedGeneration = wanted.Conditions[0].ObservedGeneration
-	return equality.Semantic.DeepEqual(was, wanted)
+	was := *stored.condition
+	was.ObservedGeneration = wanted.condition.ObservedGeneration
+	return sameAdmitted(admitted{&was, stored.until}, wanted)
 }

@@ -51,16 +51,16 @@ func TestReasonsThatPass(t *testing.T) {
 
 // TestSameReason checks which changes of a node's condition are not written.
 func TestSameReason(t *testing.T) {
-	status := func(reason v1alpha1.Reason, admitted metav1.ConditionStatus, generation int64) v1alpha1.NodeUpgradeStatus {
-		return v1alpha1.NodeUpgradeStatus{Conditions: []metav1.Condition{{
-			Type: v1alpha1.ConditionAdmitted, Status: admitted, Reason: string(reason), ObservedGeneration: generation,
-		}}}
+	status := func(reason v1alpha1.Reason, admits metav1.ConditionStatus, generation int64) admitted {
+		return admitted{condition: &metav1.Condition{
+			Type: v1alpha1.ConditionAdmitted, Status: admits, Reason: string(reason), ObservedGeneration: generation,
+		}}
 	}
 	waits := status(v1alpha1.ReasonNotItsTurn, metav1.ConditionFalse, 1)
 	until := waits
-	until.HoldEndTime = &metav1.Time{Time: time.Now()}
+	until.until = &metav1.Time{Time: time.Now()}
 	for name, test := range map[string]struct {
-		stored, wanted v1alpha1.NodeUpgradeStatus
+		stored, wanted admitted
 		want           bool
 	}{
 		"its order has changed":   {waits, status(v1alpha1.ReasonNotItsTurn, metav1.ConditionFalse, 2), true},
@@ -68,8 +68,8 @@ func TestSameReason(t *testing.T) {
 		"another end":             {waits, until, false},
 		"released":                {waits, status(v1alpha1.ReasonReleased, metav1.ConditionTrue, 2), false},
 		"still released":          {status(v1alpha1.ReasonReleased, metav1.ConditionTrue, 1), status(v1alpha1.ReasonReleased, metav1.ConditionTrue, 2), false},
-		"nothing to wait for":     {waits, v1alpha1.NodeUpgradeStatus{}, false},
-		"nothing stored":          {v1alpha1.NodeUpgradeStatus{}, waits, false},
+		"nothing to wait for":     {waits, admitted{}, false},
+		"nothing stored":          {admitted{}, waits, false},
 		"neither":                 {},
 		"the agent still is away": {status(v1alpha1.ReasonAgentNotAnswering, metav1.ConditionFalse, 1), status(v1alpha1.ReasonAgentNotAnswering, metav1.ConditionFalse, 2), false},
 	} {

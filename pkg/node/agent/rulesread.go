@@ -45,7 +45,7 @@ var (
 	schedules      = source{"the MaintenanceSchedules", readSchedules}
 	theOrder       = source{"the NodeUpgrade", readOrder}
 	theSlot        = source{"the slot's Lease", readSlot}
-	apiServers     = source{"the kube-apiservers' pods", readAPIServers}
+	apiServers     = source{"the kube-apiservers' pods, where the minor changes", readAPIServers}
 	theNode        = source{"the Node", readNode}
 	rebootManagers = source{"the DaemonSets", readManagers}
 )
@@ -102,7 +102,7 @@ func readSlot(ctx context.Context, q *question) error {
 }
 
 func readAPIServers(ctx context.Context, q *question) error {
-	if !q.Spec.Type.HasVersion() {
+	if !q.Spec.Type.HasVersion() || !comparesAPIServers(q.Observation, rules.ClusterAPIDecides(q.policy)) {
 		return nil
 	}
 	pods, err := q.config.Account.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})

@@ -29,7 +29,7 @@ func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, clus
 	if o.Spec.Type == v1alpha1.TypeRollback {
 		check = version.CheckRollback
 	}
-	if err := check(kubelet, target); err != nil {
+	if err := check(kubelet, target); err != nil || !comparesAPIServers(o, clusterAPIDecides) {
 		return err
 	}
 	servers, err := versionsOf(apiServers)
@@ -53,6 +53,20 @@ func checkSkew(node string, apiServers []corev1.Pod, o machine.Observation, clus
 		}
 	}
 	return nil
+}
+
+// comparesAPIServers reports whether the versions of the apiservers count. Where only a kubelet changes, and stays
+// within its minor, they do not: the policy limits how many minors it is from them, and that stays as it is.
+func comparesAPIServers(o machine.Observation, clusterAPIDecides bool) bool {
+	if clusterAPIDecides || o.Spec.Release != v1alpha1.ReleaseNode {
+		return true
+	}
+	target, err := version.Parse(o.Spec.Version)
+	if err != nil {
+		return true
+	}
+	kubelet, err := version.Parse(o.Node.KubeletVersion)
+	return err != nil || !target.SameLine(kubelet)
 }
 
 // versionsOf returns the apiservers' versions by node, from their images' tags.

@@ -52,6 +52,8 @@ func TestSkew(t *testing.T) {
 		"a worker by request":                 {"v1.35.2", "v1.35.2", "w1", v1alpha1.ReleaseNode, true, false, "", ""},
 		"a worker by request, an older one":   {"v1.35.2", "v1.34.3", "w1", v1alpha1.ReleaseNode, true, false, "", "newer than an apiserver v1.34.3"},
 		"a worker that says it is local":      {"v1.35.2", "v1.34.3", "w1", v1alpha1.ReleaseNode, true, true, "", "newer than an apiserver v1.34.3"},
+		"a worker":                            {"v1.35.2", "v1.35.2", "w1", v1alpha1.ReleaseNode, false, false, "", ""},
+		"a worker, an older one":              {"v1.35.2", "v1.34.3", "w1", v1alpha1.ReleaseNode, false, false, "", "newer than an apiserver v1.34.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := func(node, version string) corev1.Pod {
@@ -73,5 +75,38 @@ func TestSkew(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.refuses)
 			}
 		})
+	}
+}
+
+// TestAPIServersOfAPatch checks that the apiservers are read where their versions count, and only there.
+func TestAPIServersOfAPatch(t *testing.T) {
+	for name, test := range map[string]struct {
+		kubelet  string
+		release  v1alpha1.Release
+		request  bool
+		compares bool
+	}{
+		"a patch":                     {"v1.35.1", v1alpha1.ReleaseNode, false, false},
+		"the same version":            {"v1.35.2", v1alpha1.ReleaseNode, false, false},
+		"a minor":                     {"v1.34.3", v1alpha1.ReleaseNode, false, true},
+		"another major":               {"v2.35.1", v1alpha1.ReleaseNode, false, true},
+		"pass 1 of a patch":           {"v1.35.1", v1alpha1.ReleaseControlPlane, false, true},
+		"a patch by request":          {"v1.35.1", v1alpha1.ReleaseNode, true, true},
+		"a version that is not known": {"", v1alpha1.ReleaseNode, false, true},
+	} {
+		o := machine.Observation{}
+		o.Spec.Version, o.Spec.Release, o.Spec.Type = "v1.35.2", test.release, v1alpha1.TypePatch
+		o.Node.KubeletVersion = test.kubelet
+		if got := comparesAPIServers(o, test.request); got != test.compares {
+			t.Errorf("%s: %t, want %t", name, got, test.compares)
+		}
+		if err := checkSkew("w1", nil, o, test.request); (err != nil) != test.compares {
+			t.Errorf("%s, with no apiserver that was read: %v", name, err)
+		}
+	}
+	o := machine.Observation{}
+	o.Spec.Version, o.Spec.Release, o.Node.KubeletVersion = "v1.35.2", v1alpha1.ReleaseNode, "v1.35.4"
+	if err := checkSkew("w1", nil, o, false); err == nil {
+		t.Error("a kubelet may be downgraded within its minor")
 	}
 }

@@ -50,7 +50,7 @@ type Observation struct {
 	// means that it has not.
 	KubeletStarted time.Duration
 	// Answers is for how long the API server has answered without interruption. Zero means
-	// that it does not, refuses to, or has begun to this moment.
+	// that it does not, refuses to, has begun to this moment, or was not asked.
 	Answers time.Duration
 	// Watched is the time since this process of the guard began to observe. It is less
 	// than Elapsed if the guard was killed.
@@ -115,7 +115,7 @@ type Health struct {
 	StaticPods string
 	Network    string
 	// API is what the API server answers of a node that it does not show as Ready. It is
-	// empty if the API server does not answer.
+	// empty if the API server does not answer, or was not asked.
 	API string
 }
 

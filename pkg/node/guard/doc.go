@@ -16,6 +16,8 @@
 //   - Before that it tries, each once in an activation: one more merge, as soon as systemd has
 //     ended its own and the image is not merged; one more start of a kubelet that systemd has
 //     given up on. The limit then counts from there. What was tried is recorded before it begins.
+//   - It asks the API server only from when its answers change what the guard does, every AskEvery,
+//     and anew before it acts on one.
 //   - Silence of the API server is never a reason, neither to return nor to end: the guard
 //     stays armed until the API server answers, or the agent has verified the node.
 //   - A rollback that has begun is finished, after a crash or a power cut at any moment.

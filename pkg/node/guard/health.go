@@ -42,21 +42,20 @@ func newChecker(l host.Layout, activation host.Guard) *checker {
 	return &checker{Layout: l, activation: activation, ran: map[string]bool{}}
 }
 
-// check finds out what is wrong with the node, and reports whether the API server answered.
-func (c *checker) check(ctx context.Context) (h Health, answered bool) {
+// check finds out what is wrong with the node without asking the API server, and reports whether one runs
+// on the node itself.
+func (c *checker) check(ctx context.Context) (h Health, hosts bool) {
 	kubelet := facts.FindKubelet(ctx, c.Layout)
-	h = Health{Kubelet: kubelet.Problem(ctx), StaticPods: c.checkStaticPods(kubelet)}
-	config, err := clientcmd.BuildConfigFromFlags("", c.At(host.KubeletAccess))
-	if err != nil {
-		return h, false // a node that cannot ask the API server
+	h, hosts = Health{Kubelet: kubelet.Problem(ctx), StaticPods: c.checkStaticPods(kubelet)}, kubelet.HasManifest("kube-apiserver")
+	if config, err := c.access(); err == nil {
+		h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, firstHop(config))
 	}
-	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, firstHop(config))
-	h.API, answered = c.checkNode(ctx, config)
-	ready := answered && h.API == ""
-	if ready && !kubelet.HasManifest("kube-apiserver") {
-		h.Network = "" // the API server is on another node, and shows this one as Ready
-	}
-	return h, answered
+	return h, hosts
+}
+
+// access returns the kubelet's access to the API server.
+func (c *checker) access() (*rest.Config, error) {
+	return clientcmd.BuildConfigFromFlags("", c.At(host.KubeletAccess))
 }
 
 // checkStaticPods looks for the processes of the components that the kubelet runs from a
@@ -88,19 +87,22 @@ func (c *checker) hasToRun(kubelet *facts.Kubelet, component string) bool {
 	return false
 }
 
-// checkNode returns what the API server answers of the node unless it is Ready at the
-// activated version. An API server that refuses to answer does not answer: that is no reason
-// for a rollback.
-func (c *checker) checkNode(ctx context.Context, config *rest.Config) (problem string, answered bool) {
+// ask asks the API server whether the node is Ready at the activated version. An API server
+// that refuses to answer does not answer: that is no reason for a rollback.
+func (c *checker) ask(ctx context.Context) answer {
+	config, err := c.access()
+	if err != nil {
+		return answer{}
+	}
 	node, err := readNode(ctx, config)
 	if err != nil {
-		return "", false
+		return answer{}
 	}
 	boot, err := c.BootID()
 	if err != nil {
-		return "", false
+		return answer{}
 	}
-	return notReady(node, boot, c.activation.To), true
+	return answer{given: true, problem: notReady(node, boot, c.activation.To)}
 }
 
 // notReady returns why the Node does not show a Ready kubelet of this boot at a version.
@@ -123,8 +125,8 @@ func notReady(node *corev1.Node, boot, to string) string {
 	return answers + "the node is not Ready"
 }
 
-// userAgent is what the guard calls itself to the API server.
-const userAgent = "kubectl-upgrade-guard"
+// UserAgent is what the guard calls itself to the API server.
+const UserAgent = "kubectl-upgrade-guard"
 
 // readNode reads the kubelet's own Node with the kubelet's identity.
 func readNode(ctx context.Context, config *rest.Config) (*corev1.Node, error) {
@@ -140,7 +142,7 @@ func ownNode(config *rest.Config) (nodes kube.Nodes, name string, err error) {
 	if name, err = nodeName(config); err != nil {
 		return nodes, "", err
 	}
-	config.Timeout, config.UserAgent = answerWithin, userAgent
+	config.Timeout, config.UserAgent = answerWithin, UserAgent
 	kube.RefuseRedirects(config)
 	client, err := kube.NewForConfig(config)
 	if err != nil {

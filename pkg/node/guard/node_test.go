@@ -33,11 +33,18 @@ type node struct {
 	// silent is until when the API server does not answer, and kubelet when the kubelet starts.
 	silent, kubelet time.Duration
 	clock           time.Duration
-	boots           int
-	softs           int
-	reboots         int
-	ran             []string
-	stop            context.CancelFunc
+	// look is how long each look at the clock takes, 10 seconds if it is zero, and onLook is called at each.
+	look   time.Duration
+	onLook func()
+	// hosts reports whether an API server runs on the node, and asked counts the requests of one, the last at askedAt.
+	hosts   bool
+	asked   int
+	askedAt time.Duration
+	boots   int
+	softs   int
+	reboots int
+	ran     []string
+	stop    context.CancelFunc
 	// fails has the commands that fail.
 	fails map[string]bool
 	// merges has the version that each refresh merges; when it is empty, that of the symlink.
@@ -204,11 +211,16 @@ func (n *node) guardian() *guardian {
 	return &guardian{
 		Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, rebootWithin: time.Hour,
 		check: func(context.Context) (Health, bool) {
-			health, answers := n.health, n.clock >= n.silent
-			if !answers {
-				health.API = ""
+			own := n.health
+			own.API = ""
+			return own, n.hosts
+		},
+		ask: func(context.Context) answer {
+			n.asked, n.askedAt = n.asked+1, n.clock
+			if n.clock < n.silent {
+				return answer{}
 			}
-			return health, answers
+			return answer{given: true, problem: n.health.API}
 		},
 		annotate: func(_ context.Context, value string) error {
 			if n.offline {
@@ -223,7 +235,10 @@ func (n *node) guardian() *guardian {
 			return nil
 		},
 		sinceBoot: func() time.Duration {
-			n.clock += 10 * time.Second
+			n.clock += cmp.Or(n.look, 10*time.Second)
+			if n.onLook != nil {
+				n.onLook()
+			}
 			return n.clock
 		},
 	}

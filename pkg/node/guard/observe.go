@@ -58,33 +58,41 @@ func (g *guardian) observeStart() error {
 // verdict observes the node and returns package guard's verdict.
 func (g *guardian) verdict(ctx context.Context) (Verdict, string) {
 	a := g.activation()
-	o, answered := g.observe(ctx)
+	o, hosts := g.observe(ctx)
 	now := g.sinceBoot()
-	switch {
-	case !answered:
-		g.answers = 0
-	case g.answers == 0:
-		g.answers = now
-	}
-	if g.answers > 0 {
-		o.Answers = now - g.answers
-	}
 	if g.kubelet == 0 || o.Merged != a.To || o.Health.Kubelet != "" {
 		g.observeUnits(ctx, &o)
 	}
 	if g.kubelet > 0 {
 		o.KubeletStarted = max(g.kubelet-g.start, 1) // it may have started first
 	}
-	if healthy := Problem(a, o) == ""; healthy != g.healthy {
-		g.healthy, g.since = healthy, now
+	o.Elapsed, o.Watched = now-g.start, now-g.began
+	needed := NeedsAnswer(a, o)
+	if !needed {
+		g.asked, g.answers, g.answer = 0, 0, answer{}
+	} else if g.asked == 0 || now-g.asked >= AskEvery {
+		g.askNow(ctx, now)
 	}
-	o.Elapsed, o.Watched, o.Steady = now-g.start, now-g.began, now-g.since
-	g.seen = o
-	if o.Boots > 0 && Survived(a, o) {
+	verdict, why := g.decide(a, g.answered(o, hosts, now), now)
+	if verdict != Watch && needed && g.asked != now {
+		g.askNow(ctx, now) // what it acts on is no older than the rest
+		verdict, why = g.decide(a, g.answered(o, hosts, now), now)
+	}
+	if o := g.seen; o.Boots > 0 && Survived(a, o) {
 		if err := g.ForgetGuardBoots(); err != nil {
 			g.log.Printf("counting the boots anew: %v", err)
 		}
 	}
+	return verdict, why
+}
+
+// decide returns the verdict on what was observed at a moment.
+func (g *guardian) decide(a Activation, o Observation, now time.Duration) (Verdict, string) {
+	if healthy := Problem(a, o) == ""; healthy != g.healthy {
+		g.healthy, g.since = healthy, now
+	}
+	o.Steady = now - g.since
+	g.seen = o
 	return Decide(a, o)
 }
 
@@ -95,8 +103,9 @@ func (g *guardian) activation() Activation {
 	}
 }
 
-// observe observes the node, but for times, and reports whether the API server answered.
-func (g *guardian) observe(ctx context.Context) (o Observation, answered bool) {
+// observe observes the node, but for times and what the API server says of it, and reports whether an API
+// server runs on the node.
+func (g *guardian) observe(ctx context.Context) (o Observation, hosts bool) {
 	o = Observation{Merged: g.merged(), Boots: g.GuardBoots(), Tried: g.tried()}
 	o.Rebooted = g.boot != g.record.BootID
 	o.Active, o.Elsewhere = g.active()
@@ -113,9 +122,9 @@ func (g *guardian) observe(ctx context.Context) (o Observation, answered bool) {
 		o.RebootedSince, o.Reboots = g.boot != rollback.BootID, rollback.Reboots
 	}
 	if o.Merged != "" {
-		o.Health, answered = g.check(ctx)
+		o.Health, hosts = g.check(ctx)
 	}
-	return o, answered
+	return o, hosts
 }
 
 // active returns the version that the symlink points to, or reports that it points

@@ -323,7 +323,7 @@ const networkWithin = 2 * time.Minute
 // API server cannot be reached anyway.
 func (g *guardian) networkReturns(ctx context.Context) bool {
 	for end := g.sinceBoot() + networkWithin; ctx.Err() == nil; {
-		if health, _ := g.check(ctx); health.Network == "" {
+		if health, hosts := g.check(ctx); health.Network == "" || health.with(g.ask(ctx), hosts).Network == "" {
 			return true
 		}
 		if g.sinceBoot() >= end {

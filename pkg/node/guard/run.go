@@ -50,8 +50,9 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 		log.Printf("no activation is guarded on this node")
 		return l.EndGuard(ctx, log, host.RunProgram)
 	}
+	checker := newChecker(l, *record)
 	g := &guardian{
-		Layout: l, record: *record, log: log, run: host.RunProgram, check: newChecker(l, *record).check, annotate: annotate(l),
+		Layout: l, record: *record, log: log, run: host.RunProgram, check: checker.check, ask: checker.ask, annotate: annotate(l),
 		sinceBoot: sinceBoot, pause: pollInterval, rebootWithin: rebootWithin,
 	}
 	return g.guard(ctx)
@@ -78,7 +79,8 @@ type guardian struct {
 	record host.Guard
 	log    *host.Log
 	run    host.Runner
-	check  func(ctx context.Context) (h Health, answered bool)
+	check  func(ctx context.Context) (h Health, hosts bool)
+	ask    func(ctx context.Context) answer
 
 	sinceBoot           func() time.Duration
 	pause, rebootWithin time.Duration
@@ -87,6 +89,8 @@ type guardian struct {
 	start    time.Duration // when the guard first started in this boot
 	began    time.Duration // when this process began to observe
 	kubelet  time.Duration // when the kubelet first started in this boot, or before it; zero: it has not
+	answer   answer        // of the API server, when it was last asked
+	asked    time.Duration // when that was; zero: it was not, or its answer no longer counts
 	answers  time.Duration // since when the API server has answered; zero: it does not
 	healthy  bool          // the last finding
 	since    time.Duration // when the finding changed

@@ -91,7 +91,7 @@ func annotate(l host.Layout) func(ctx context.Context, value string) error {
 		if err != nil {
 			return err
 		}
-		_, err = nodes.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: userAgent})
+		_, err = nodes.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: UserAgent})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

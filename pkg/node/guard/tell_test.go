@@ -35,13 +35,7 @@ func TestAnnotate(t *testing.T) {
 	}))
 	defer server.Close()
 	n := newNode(t, v1alpha1.MethodReboot)
-	write := func(name string) {
-		certificate, key := clientCertificate(t, name)
-		n.write(host.KubeletAccess, fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c",
-			"clusters":[{"name":"c","cluster":{"server":%q,"insecure-skip-tls-verify":true}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
-			"users":[{"name":"u","user":{"client-certificate-data":%q,"client-key-data":%q}}]}`, server.URL, certificate, key))
-	}
-	write("system:node:w1")
+	n.access(server.URL, "system:node:w1")
 	if err := annotate(n.Layout)(t.Context(), "text"); err != nil {
 		t.Error(err)
 	}
@@ -55,9 +49,18 @@ func TestAnnotate(t *testing.T) {
 		t.Error("a refusal counts as written")
 	}
 	asked = ""
-	if write("kubernetes-super-admin"); annotate(n.Layout)(t.Context(), "text") == nil || asked != "" {
+	if n.access(server.URL, "kubernetes-super-admin"); annotate(n.Layout)(t.Context(), "text") == nil || asked != "" {
 		t.Errorf("with an administrator's certificate it asked %q", asked)
 	}
+}
+
+// access writes a kubelet.conf whose client certificate has that name.
+func (n *node) access(server, name string) {
+	n.t.Helper()
+	certificate, key := clientCertificate(n.t, name)
+	n.write(host.KubeletAccess, fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c",
+		"clusters":[{"name":"c","cluster":{"server":%q,"insecure-skip-tls-verify":true}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"users":[{"name":"u","user":{"client-certificate-data":%q,"client-key-data":%q}}]}`, server, certificate, key))
 }
 
 // clientCertificate returns a certificate of that name and its key, as kubelet.conf has them.

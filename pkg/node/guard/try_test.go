@@ -196,7 +196,7 @@ func TestNodesFault(t *testing.T) {
 			n := newNode(t, v1alpha1.MethodReboot)
 			n.containerd = test.containerd
 			if test.network {
-				n.health.Network = "the node has no network"
+				n.health.Network, n.silent = "the node has no network", 24*time.Hour
 			}
 			if !n.guard() {
 				t.Fatal("it was not rolled back")

@@ -28,11 +28,16 @@ func (c *connections) clients(node string) (*agent.Clients, error) {
 		return nil, err
 	}
 	account.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
-	kubelet, err := c.as("system:node:"+node, "system:nodes")
+	kubelet, err := c.kubelet(node)
 	if err != nil {
 		return nil, err
 	}
 	return agent.NewClients(account, kubelet)
+}
+
+// kubelet is the access of a node's kubelet.
+func (c *connections) kubelet(node string) (*rest.Config, error) {
+	return c.as("system:node:"+node, "system:nodes")
 }
 
 func (c *connections) as(user string, groups ...string) (*rest.Config, error) {

@@ -128,6 +128,7 @@ func (n *node) boot(ctx context.Context, boot string) {
 		sleep(ctx, n.Reboot)
 	}
 	n.report(ctx, boot)
+	go n.guard(ctx)
 	if ctx.Err() == nil {
 		n.Log(n.name, "is Ready with "+version)
 	}

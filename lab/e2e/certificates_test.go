@@ -74,6 +74,7 @@ func renewAgainAndAgain(t *testing.T, controlPlanes, workers int) {
 	r.apply(t, fmt.Sprintf("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: ClusterUpgrade\nmetadata: {name: %s}\nspec: {type: Certificates, comment: lab}\n", name))
 	r.seen = map[string]bool{name: true}
 	r.awaitRenewal(t, name)
+	r.checkAPI(t, watched)
 	r.apply(t, scenario.Automatic(v1alpha1.TypeCertificates))
 	rounds := []struct {
 		what string
@@ -91,9 +92,9 @@ func renewAgainAndAgain(t *testing.T, controlPlanes, workers int) {
 		round.do(t, upgrade)
 		r.awaitRenewal(t, upgrade)
 		t.Logf("%s, %s after the cluster was ready: %s", round.what, time.Since(began).Round(time.Second), r.figures(t, upgrade))
+		r.checkAPI(t, watched)
 	}
 	t.Log(watched.check(t, r.testCluster))
-	r.checkAPI(t, watched)
 	r.checkInService(t)
 
 	upgrade := r.next(t)

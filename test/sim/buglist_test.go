@@ -316,8 +316,9 @@ var bugs = []bug{
 		{"pkg/node/machine/waiting.go", "if o.Host.RenewalLeft && !o.Work[verb.Renew].Running {", "if o.Host.RenewalLeft && o.Host.Merged == \"\" {"},
 		{"pkg/node/machine/kubeadm.go", "case o.Host.RenewalLeft:", "case o.Host.RenewalLeft && o.Host.Merged == \"\":"},
 	}},
-	{"the agent reads no windows before it renews certificates", []edit{
-		{"pkg/node/agent/rules.go", "func (q *question) window(need time.Duration) clusterstate.Hold {\n", "func (q *question) window(need time.Duration) clusterstate.Hold {\n\tif q.Spec.Type == v1alpha1.TypeCertificates {\n\t\treturn clusterstate.Hold{}\n\t}\n"},
+	{"certificates are renewed without a slot", []edit{
+		{"pkg/node/machine/locking.go", "case o.Slot.Held != \"\":\n\t\treturn beginAttempt(s, o)", "case o.Slot.Held != \"\", o.Spec.Type == v1alpha1.TypeCertificates:\n\t\treturn beginAttempt(s, o)"},
+		{"pkg/node/machine/locking.go", "case o.Slot.Held == \"\":\n\t\ts, a := abort", "case o.Slot.Held == \"\" && o.Spec.Type != v1alpha1.TypeCertificates:\n\t\ts, a := abort"},
 	}},
 	{"new certificates are renewed again", []edit{
 		{"pkg/cluster/plan/certificates.go", "return !t.isByCoordinator() || !rules.RenewedRecently(n.facts, t.CreationTimestamp.Time)", "return true"},

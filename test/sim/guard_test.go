@@ -162,5 +162,7 @@ func (n *node) rollBack() {
 func (n *node) refresh() {
 	if n.merged = n.mergeable(); n.merged != "" {
 		n.startKubelet()
+	} else if n.odd {
+		n.oddBoot = true // whoever removes the extension merges what it has kept from being merged
 	}
 }

@@ -323,10 +323,6 @@ var bugs = []bug{
 	{"new certificates are renewed again", []edit{
 		{"pkg/cluster/plan/certificates.go", "return !t.isByCoordinator() || !rules.RenewedRecently(n.facts, t.CreationTimestamp.Time)", "return true"},
 	}},
-	{"certificates count as renewed by an upgrade before", []edit{
-		{"pkg/node/machine/kubeadm.go", "done.Upgrade.UID == o.Spec.Upgrade.UID", "done.Upgrade.UID != \"\""},
-		{"pkg/cluster/plan/certificates.go", "renewed != nil && t.isFor(&renewed.Upgrade)", "renewed != nil"},
-	}},
 	{"two control planes renew their certificates at once", []edit{
 		{"pkg/cluster/plan/allocation.go", "return !n.oneAtATime() || name == clusterstate.ControlPlaneSlot }", "return !n.oneAtATime() || a.cluster.target.certificates || name == clusterstate.ControlPlaneSlot }"},
 		{"pkg/node/machine/locking.go", "slot != clusterstate.ControlPlaneSlot && o.Host != nil", "slot != clusterstate.ControlPlaneSlot && o.Spec.Type != v1alpha1.TypeCertificates && o.Host != nil"},

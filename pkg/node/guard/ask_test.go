@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
-// every sets the pause between two observations to that of a real guard, which looks at the clock twice in each.
-func (n *node) every(pause time.Duration) { n.look = pause / 2 }
+// likeReal sets the pause between two observations to that of a real guard, which looks at the clock twice in each.
+func (n *node) likeReal() { n.look = pollInterval / 2 }
 
 // TestRequests checks how often the API server is asked of a node that becomes healthy and is confirmed
 // after the default settleSeconds, of one that is returned, and of one whose API server is silent for long.
@@ -35,7 +35,7 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, v1alpha1.MethodReboot)
 			n.health, n.silent, n.kubelet = test.health, test.silent, 8*time.Second
-			n.every(pollInterval)
+			n.likeReal()
 			n.onLook = func() {
 				if n.clock >= test.confirmed {
 					n.must(n.DisarmGuard())
@@ -95,7 +95,7 @@ func TestAnswerBeforeItActs(t *testing.T) {
 			{{}, {API: "NotReady"}}, {{API: "NotReady"}, {}}, {{}, {Kubelet: "refused"}}, {{Kubelet: "refused"}, {}},
 		} {
 			n := newNode(t, v1alpha1.MethodReboot)
-			n.every(pollInterval)
+			n.likeReal()
 			n.onLook = func() {
 				if n.health = change[0]; n.clock >= changes {
 					n.health = change[1]
@@ -116,7 +116,7 @@ func TestLateDeath(t *testing.T) {
 	} {
 		for dies := 20 * time.Second; dies < 175*time.Second; dies += 77 * time.Second {
 			n := newNode(t, v1alpha1.MethodReboot)
-			n.every(pollInterval)
+			n.likeReal()
 			n.health = Health{}
 			n.onLook = func() {
 				if n.clock >= dies {
@@ -136,7 +136,7 @@ func TestLateDeath(t *testing.T) {
 func TestNetworkOfAReadyWorker(t *testing.T) {
 	for _, hosts := range []bool{false, true} {
 		n := newNode(t, v1alpha1.MethodReboot)
-		n.every(pollInterval)
+		n.likeReal()
 		n.health, n.hosts = Health{Network: "no route"}, hosts
 		if returned := n.guard(); returned != hosts {
 			t.Errorf("an API server runs on the node: %t, and it was returned: %t", hosts, returned)

@@ -252,7 +252,7 @@ func (w *world) notSoaked(v, digest string, at time.Time) string {
 func (w *world) checkSoaked(a *agentProgram) {
 	u := w.upgradeOf(a)
 	policy := w.livePolicy()
-	if !w.script.follower() || w.repaired || policy == nil || len(policy.Spec.Gates) == 0 || u == nil || u.Spec.Type == v1alpha1.TypeReboot || u.Spec.Type == v1alpha1.TypeRollback || u.Status.Outcome != "" {
+	if !w.script.follower() || w.repaired || policy == nil || len(policy.Spec.Gates) == 0 || u == nil || !u.Spec.Type.RunsKubeadmUpgrade() || u.Status.Outcome != "" {
 		return
 	}
 	w.followed++

@@ -218,19 +218,18 @@ func TestUseOfCertificates(t *testing.T) {
 		served  map[string]string
 		want    v1alpha1.CertificateUse
 	}{
-		"apiserver serves it":              {server, time.Hour, map[string]string{"127.0.0.1:6443": files[server]}, v1alpha1.UsesCurrent},
-		"apiserver serves the former":      {server, 2 * time.Minute, map[string]string{"127.0.0.1:6443": former}, v1alpha1.UsesFormer},
-		"apiserver is about to load it":    {server, 30 * time.Second, map[string]string{"127.0.0.1:6443": former}, ""},
-		"apiserver does not run":           {server, time.Hour, nil, ""},
-		"etcd":                             {pki + "etcd/server.crt", time.Hour, map[string]string{"127.0.0.1:2379": files[pki+"etcd/server.crt"]}, v1alpha1.UsesCurrent},
-		"etcd's peers":                     {pki + "etcd/peer.crt", time.Hour, map[string]string{"10.0.0.1:2380": former}, v1alpha1.UsesFormer},
-		"apiserver is a client":            {pki + "apiserver-etcd-client.crt", 2 * time.Minute, nil, v1alpha1.UsesCurrent},
-		"apiserver is a client, too early": {pki + "apiserver-etcd-client.crt", 30 * time.Second, nil, ""},
-		"scheduler, started after":         {scheduler, 11 * time.Minute, nil, v1alpha1.UsesCurrent},
-		"scheduler, started before":        {scheduler, 9 * time.Minute, nil, v1alpha1.UsesFormer},
-		"controller manager does not run":  {"/etc/kubernetes/controller-manager.conf", time.Minute, nil, ""},
-		"kubelet":                          {kubeletServing, time.Hour, map[string]string{"127.0.0.1:10250": files[kubeletServing]}, v1alpha1.UsesCurrent},
-		"kubelet serves the former":        {kubeletServing, time.Hour, map[string]string{"127.0.0.1:10250": former}, v1alpha1.UsesFormer},
+		"apiserver serves it":             {server, time.Hour, map[string]string{"127.0.0.1:6443": files[server]}, v1alpha1.UsesCurrent},
+		"apiserver serves the former":     {server, 2 * time.Minute, map[string]string{"127.0.0.1:6443": former}, v1alpha1.UsesFormer},
+		"apiserver is about to load it":   {server, 30 * time.Second, map[string]string{"127.0.0.1:6443": former}, ""},
+		"apiserver does not run":          {server, time.Hour, nil, ""},
+		"etcd":                            {pki + "etcd/server.crt", time.Hour, map[string]string{"127.0.0.1:2379": files[pki+"etcd/server.crt"]}, v1alpha1.UsesCurrent},
+		"etcd's peers":                    {pki + "etcd/peer.crt", time.Hour, map[string]string{"10.0.0.1:2380": former}, v1alpha1.UsesFormer},
+		"apiserver is a client":           {pki + "apiserver-etcd-client.crt", time.Second, nil, v1alpha1.UsesCurrent}, // it reads the files for each connection
+		"scheduler, started after":        {scheduler, 11 * time.Minute, nil, v1alpha1.UsesCurrent},
+		"scheduler, started before":       {scheduler, 9 * time.Minute, nil, v1alpha1.UsesFormer},
+		"controller manager does not run": {"/etc/kubernetes/controller-manager.conf", time.Minute, nil, ""},
+		"kubelet":                         {kubeletServing, time.Hour, map[string]string{"127.0.0.1:10250": files[kubeletServing]}, v1alpha1.UsesCurrent},
+		"kubelet serves the former":       {kubeletServing, time.Hour, map[string]string{"127.0.0.1:10250": former}, v1alpha1.UsesFormer},
 	} {
 		found := uses(t, files, map[string]time.Duration{test.path: test.written}, test.served)
 		if got := found[test.path]; got.InUse != test.want {

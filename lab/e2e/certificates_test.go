@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -281,8 +282,11 @@ func comeBackExpired(t *testing.T) {
 	began := time.Now()
 	r.eventually(t, 2*short, "the API server's certificate has ended", func() error {
 		_, err := r.Kube(r.ctx, "get", "nodes")
-		if err == nil || !strings.Contains(err.Error(), "certificate has expired") {
-			return fmt.Errorf("kubectl says %v", err)
+		switch {
+		case err == nil:
+			return errors.New("kubectl still answers")
+		case !strings.Contains(err.Error(), "certificate has expired"):
+			return fmt.Errorf("kubectl says: %w", err)
 		}
 		return nil
 	})

@@ -359,13 +359,6 @@ func (c *cluster) changed(n *node, change func(*node)) *node {
 	return &out
 }
 
-// rebooted returns the status of a node that no longer asks for a reboot.
-func rebooted(status *v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgradeStatus {
-	out := *status
-	out.Reboot = v1alpha1.NodeReboot{}
-	return &out
-}
-
 // bringBackPods marks the etcd member of a control plane Ready and, once kubeadm has
 // completed, its apiserver at the version.
 func (c *cluster) bringBackPods(n *node) {

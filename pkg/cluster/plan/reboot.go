@@ -142,3 +142,10 @@ func (n *node) rebootNote() string {
 	}
 	return "; a reboot is due: " + n.status.Reboot.Message
 }
+
+// rebooted returns the status of a node that no longer asks for a reboot.
+func rebooted(status *v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgradeStatus {
+	out := *status
+	out.Reboot = v1alpha1.NodeReboot{}
+	return &out
+}

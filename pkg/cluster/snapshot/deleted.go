@@ -13,7 +13,7 @@ import (
 )
 
 // deletions are the ClusterUpgrades that were deleted before they had ended, as the watch saw them last. Those that are
-// deleted while nobody watches are never known.
+// deleted while no coordinator watches are never known.
 type deletions struct {
 	lock  sync.Mutex
 	byUID map[types.UID]v1alpha1.ClusterUpgrade

@@ -141,7 +141,7 @@ type user struct {
 	first bool
 }
 
-// state is whether a program has the new certificate.
+// state says how a program stands to the new certificate.
 type state int
 
 const (

@@ -282,7 +282,7 @@ func TestRenewEndsAnywhere(t *testing.T) {
 	}
 }
 
-// TestCopyIsPrivate checks that nobody but root can read the keys in the copy.
+// TestCopyIsPrivate checks that only root can read the keys in the copy.
 func TestCopyIsPrivate(t *testing.T) {
 	n := newNode(t)
 	if err := save(n.l, n.facts().Certificates); err != nil {

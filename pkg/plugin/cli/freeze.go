@@ -82,7 +82,7 @@ func (f *freeze) validate() error {
 	return cmp.Or(f.dryRun.check(), checkReason(f.reason))
 }
 
-// certificatesNote says that certificates are still renewed, where nobody has asked whether they are. Else it is empty.
+// certificatesNote says that certificates are still renewed, unless the flags decide that. Else it is empty.
 func (f *freeze) certificatesNote() string {
 	if f.certificates || len(f.upgrades) > 0 {
 		return ""

@@ -163,6 +163,6 @@ func (n *node) refresh() {
 	if n.merged = n.mergeable(); n.merged != "" {
 		n.startKubelet()
 	} else if n.odd {
-		n.oddBoot = true // whoever removes the extension merges what it has kept from being merged
+		n.oddBoot = true // removing the extension merges what it has kept from being merged
 	}
 }

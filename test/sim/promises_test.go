@@ -57,7 +57,7 @@ func (w *world) checkRequest(p *program, r request) {
 func (w *world) checkStart(a *agentProgram, r verb.Request) {
 	n, given := a.node, args(&r)
 	switch r.Verb {
-	case verb.Facts, verb.Etcd, verb.PutBack: // what was half renewed is put back whoever manages the node
+	case verb.Facts, verb.Etcd, verb.PutBack: // what was half renewed is put back on each node, managed or not
 	case verb.Uninstall:
 		w.checkGivenBack(a)
 	default:

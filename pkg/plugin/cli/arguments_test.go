@@ -110,6 +110,8 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"freeze Not_A_Name --reason r --for 1h", "Not_A_Name"},
 		{"unfreeze --dry-run=banana", "--dry-run=banana: must be"},
 		{"unfreeze a b", "is one argument too many"},
+		{"certificates renwe", "unknown command \"renwe\"; did you mean `kubectl upgrade certificates renew`?"},
+		{"certificates renwe --reason yearly", "unknown command \"renwe\"; did you mean `kubectl upgrade certificates renew`?"},
 		{"suspend node/w1", `"node/w1" is no ClusterUpgrade: expected a name, or clusterupgrade/NAME`},
 		{"suspend clusterupgrade.apps/a", `"clusterupgrade.apps/a" is no ClusterUpgrade`},
 		{"resume a b", `"b" is one argument too many; usage: kubectl upgrade resume [NAME]`},

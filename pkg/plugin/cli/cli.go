@@ -161,6 +161,9 @@ func checkLength(flag, reason string) error {
 
 // explainFlag returns the error of parsing a flag with what it expects.
 func explainFlag(cmd *cobra.Command, err error) error {
+	if given := cmd.Flags().Args(); cmd.HasParent() && cmd.HasAvailableSubCommands() && len(given) > 0 {
+		return unknownCommand(cmd, given[0]) // the flag may be one of the command that was meant
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && isBlank(invalid.GetValue()) {
 		return emptyFlag(invalid.GetFlag())
@@ -187,6 +190,9 @@ func (p *program) explainArguments(check cobra.PositionalArgs) cobra.PositionalA
 			return err
 		}
 		for n := range args {
+			if check(cmd, args[:n+1]) != nil && cmd.HasAvailableSubCommands() {
+				return unknownCommand(cmd, args[n])
+			}
 			if check(cmd, args[:n+1]) != nil {
 				return fmt.Errorf("%q is one argument too many; usage: %s", args[n], usageOf(cmd))
 			}

@@ -69,9 +69,9 @@ func (t *target) whyNotRenewed(n *node) string {
 	return "has certificates that were renewed shortly before"
 }
 
-// opensTooLate holds a node in service for a renewal of certificates that no window lets begin before one of
+// certificateEndsFirst holds a node in service for a renewal of certificates that no window lets begin before one of
 // them ends. A person has to act: an upgrade may ignore windows.
-func opensTooLate(c *cluster, n *node) clusterstate.Hold {
+func certificateEndsFirst(c *cluster, n *node) clusterstate.Hold {
 	if !c.target.certificates {
 		return clusterstate.Hold{}
 	}

@@ -102,7 +102,7 @@ var filters = []filter{
 		v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired, v1alpha1.ReasonSuperseded)},
 	{node: groupNotApproved, withdraws: true, question: newQuestion("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{node: clockDiffers, withdraws: true, groupsSkip: true, question: newQuestion("are the clocks right?", v1alpha1.ReasonClockDiffers)},
-	{node: opensTooLate, withdraws: true, question: newQuestion("does a window open before its certificates end?", v1alpha1.ReasonCertificateEndsFirst)},
+	{node: certificateEndsFirst, withdraws: true, question: newQuestion("does a window open before its certificates end?", v1alpha1.ReasonCertificateEndsFirst)},
 	{node: windowClosed, until: windowCloses, withdraws: true, question: newQuestion("is its window open?",
 		v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: a closed window has no time left.

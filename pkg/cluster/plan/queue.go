@@ -90,8 +90,8 @@ func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 //
 // The upgrade that a node is being upgraded for stays in front. So does one to a version that
 // nodes are planned for, so that the cluster is not left between two versions. A Rollback goes
-// before all others, then the renewal of certificates, which takes minutes and must not wait for the weeks that
-// an upgrade of many nodes may take, and an upgrade to a version before a Reboot, so that one reboot serves both.
+// before all others, then the renewal of certificates, which takes minutes: it need not wait until a long upgrade has
+// ended, but until none of its nodes is at work. An upgrade to a version goes before a Reboot, so that one reboot serves both.
 func (q *queue) choose(r *reading, late *target, wake *wakeTime) {
 	current := r.inProgress()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {

@@ -18,7 +18,7 @@ func TestColumns(t *testing.T) {
 			"NAME STATE UNTIL AGE REASON", "columns Excluded 2026-11-22T01:00:00Z AGE m", "ZONE VALID MESSAGE"},
 		{"UpgradePolicy", "spec: {automatic: [{type: Reboot}, {type: Patch}]}",
 			"version: v1.34.4, " + conditions("SourceReady=True/Read"),
-			"NAME MODE AUTO-PATCH AUTO-REBOOT VERSION SOURCE AGE", "cluster Observe Patch Reboot v1.34.4 Read AGE", "URL MESSAGE"},
+			"NAME MODE AUTO-PATCH AUTO-REBOOT VERSION SOURCE AGE", "cluster Observe Patch Reboot v1.34.4 Read AGE", "AUTO-CERTIFICATES URL MESSAGE"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4}",
 			`type: Patch, fromVersion: v1.34.3, progress: 1/3, triggerTime: "2026-01-01T00:00:00Z", ` + conditions("Succeeded=Unknown/WindowClosed"),
 			"NAME TYPE FROM TO DONE OUTCOME REASON AGE", "columns Patch v1.34.3 v1.34.4 1/3 WindowClosed AGE", "TRIGGERED ENDED MESSAGE"},

@@ -16,10 +16,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Auto-Patch",type=string,JSONPath=`.spec.automatic[?(@.type=="Patch")].type`
 // +kubebuilder:printcolumn:name="Auto-Reboot",type=string,JSONPath=`.spec.automatic[?(@.type=="Reboot")].type`
-// +kubebuilder:printcolumn:name="Auto-Certificates",type=string,priority=1,JSONPath=`.spec.automatic[?(@.type=="Certificates")].type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.conditions[?(@.type=="SourceReady")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Auto-Certificates",type=string,priority=1,JSONPath=`.spec.automatic[?(@.type=="Certificates")].type`
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.spec.source.url`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="SourceReady")].message`
 type UpgradePolicy struct {

@@ -52,7 +52,7 @@ func TestInvocations(t *testing.T) {
 		codes[m.try(t, seed)]++
 	}
 	t.Logf("exit codes: %v; %d files of schedules were accepted", codes, m.accepted)
-	if count >= 500 && (codes[0] < 25 || codes[1] < 100 || m.accepted < 5) {
+	if count >= 500 && (codes[0] < 25 || codes[1] < 100 || m.accepted < 3) {
 		t.Errorf("%v and %d accepted files: such invocations prove nothing", codes, m.accepted)
 	}
 }

@@ -65,14 +65,25 @@ var BrokenKinds = []BrokenKind{
 	},
 	{
 		Name:    "dies",
-		Does:    "the kubelet works for 75 seconds, and dies for good: systemd does not start it again",
-		kubelet: `"$kubelet" "$@" &` + "\nsleep 75\nkill -KILL $!\nexec sleep infinity\n",
+		Does:    "the kubelet works for 80 seconds, and dies for good: systemd does not start it again",
+		kubelet: dies(80),
+	},
+	{
+		Name:    "dies-late",
+		Does:    "the kubelet works for 115 seconds, and dies for good",
+		kubelet: dies(115),
 	},
 	{
 		Name:    "late",
 		Does:    "the kubelet works, and starts 60 seconds late",
 		kubelet: "sleep 60\n" + `exec "$kubelet" "$@"` + "\n",
 	},
+}
+
+// dies returns the program of a kubelet that dies that many seconds after its start, some five of which pass until its Node is
+// Ready.
+func dies(seconds int) string {
+	return fmt.Sprintf("\"$kubelet\" \"$@\" &\nsleep %d\nkill -KILL $!\nexec sleep infinity\n", seconds)
 }
 
 // BrokenKindNames are the names of all kinds.

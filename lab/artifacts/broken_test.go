@@ -71,6 +71,7 @@ func TestBrokenImagesDifferFromTheGoodOne(t *testing.T) {
 		"no-network":     {"usr/lib/systemd/system/multi-user.target.d/10-no-network.conf", "usr/lib/systemd/system/no-network.service"},
 		"no-static-pods": {"usr/libexec/kubelet"},
 		"dies":           {"usr/libexec/kubelet"},
+		"dies-late":      {"usr/libexec/kubelet"},
 		"late":           {"usr/libexec/kubelet"},
 	} {
 		kind, err := FindBrokenKind(name)
@@ -161,7 +162,7 @@ func TestEveryKindIsAnotherArtifact(t *testing.T) {
 
 func TestUnknownBrokenKind(t *testing.T) {
 	_, err := FindBrokenKind("sad")
-	const want = `"sad" is no kind of broken image: they are crash, hang, not-ready, no-merge, no-network, no-static-pods, dies, late`
+	const want = `"sad" is no kind of broken image: they are crash, hang, not-ready, no-merge, no-network, no-static-pods, dies, dies-late, late`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -21,6 +21,7 @@ const (
 	verifying = v1alpha1.StepVerifying
 	settling  = v1alpha1.StepSettling
 	uncordons = v1alpha1.StepUncordoning
+	observing = v1alpha1.StepObserving
 	unlocking = v1alpha1.StepUnlocking
 )
 

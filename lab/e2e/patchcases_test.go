@@ -17,12 +17,19 @@ const (
 	restarting   = v1alpha1.StepRestarting
 )
 
-// workerSteps are those of a worker that is patched, controlPlaneSteps those of the first
-// control plane, in order.
+// workerSteps are those of a worker that is patched, watchedSteps those of one with minReadySeconds until it frees its slot,
+// controlPlaneSteps those of the first control plane, in order.
 var (
 	workerSteps       = steps{locking, kubeadm, cordoning, draining, lastCheck, activating, rebooting, verifying, settling, uncordons, unlocking}
+	watchedSteps      = steps{locking, kubeadm, cordoning, draining, lastCheck, activating, rebooting, verifying, settling, uncordons, observing}
 	controlPlaneSteps = steps{locking, kubeadm, checking, cordoning, draining, lastCheck, activating, rebooting, verifying, settling, uncordons, unlocking}
 )
+
+// atDefaults patches w1 and then w2 to an image of that kind, with the pace that a strategy has by default.
+func atDefaults(broken string) *patch {
+	pace := v1alpha1.DefaultStrategy().Pace
+	return &patch{nodes: []string{"w1", "w2"}, broken: broken, settle: int(*pace.SettleSeconds), watch: int(*pace.MinReadySeconds), guard: int(*pace.GuardSeconds)}
+}
 
 // workers patches w1 and then w2, and controlPlane the only control plane.
 var (
@@ -66,8 +73,15 @@ var patchFaults = []fault{
 	{name: "guard-disk-full", what: "w1's new kubelet hangs, and the file system of the guard's files is full", patch: &patch{nodes: []string{"w1"}, broken: "hang", method: v1alpha1.MethodRestart}, at: steps{restarting},
 		before: smallDisk, inject: onNode("w1", fillDisk), then: all(rolledBack, onNode("w1", largeDisk))},
 
-	{name: "kubelet-dies", what: "the new kubelet is Ready, and dies for good 75 s after its start", patch: &patch{nodes: []string{"w1", "w2"}, broken: "dies", settle: 120, guard: 180}, at: steps{settling},
+	// At default settings: after the uncordon, while the slot is held.
+	{name: "kubelet-dies", what: "the new kubelet is Ready, and dies for good 75 s later", patch: atDefaults("dies"), at: steps{observing},
 		inject: none, then: all(rolledBack, neverBegan("w2")), struck: []string{"w1"}},
+	{name: "kubelet-dies-agent-killed", what: "the same, and w1's agent is killed at each step", patch: atDefaults("dies"), at: watchedSteps, throughout: true,
+		inject: killAgentOf("w1"), then: all(rolledBack, neverBegan("w2")), struck: []string{"w1"}},
+	{name: "kubelet-dies-late", what: "the new kubelet is Ready, and dies for good 110 s later", patch: atDefaults("dies-late"), at: steps{observing},
+		inject: none, then: all(rolledBack, neverBegan("w2")), struck: []string{"w1"}},
+	{name: "kubelet-dies-late-agent-killed", what: "the same, and w1's agent is killed at each step", patch: atDefaults("dies-late"), at: watchedSteps, throughout: true,
+		inject: killAgentOf("w1"), then: all(rolledBack, neverBegan("w2")), struck: []string{"w1"}},
 	{name: "guard-api-gone", what: "w1's new kubelet never becomes Ready, and the API server is gone when the guard decides", patch: &patch{nodes: []string{"w1"}, broken: "not-ready"}, at: steps{rebooting},
 		inject: onNode("cp1", apiGone), lasts: 3 * time.Minute, heal: all(onNode("cp1", apiBack), kubectl("get", "--raw", "/readyz")), then: rolledBack, struck: []string{"w1"}},
 

@@ -24,6 +24,7 @@ type patch struct {
 	method v1alpha1.Method // "": Reboot
 	broken string          // the kind of broken image, if any
 	settle int             // seconds; 0: 4
+	watch  int             // minReadySeconds
 	guard  int             // seconds; 0: 60
 }
 
@@ -139,8 +140,8 @@ kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
-  strategy: {method: %s, settleSeconds: %d, drain: {timeoutSeconds: 600}%s}%s
-`, name, version, cmp.Or(p.method, v1alpha1.MethodReboot), cmp.Or(p.settle, 4), guard, selector)
+  strategy: {method: %s, settleSeconds: %d, minReadySeconds: %d, drain: {timeoutSeconds: 600}%s}%s
+`, name, version, cmp.Or(p.method, v1alpha1.MethodReboot), cmp.Or(p.settle, 4), p.watch, guard, selector)
 }
 
 // patched waits until the upgrade has succeeded, and checks that its nodes run the patch.

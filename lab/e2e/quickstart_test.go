@@ -37,7 +37,7 @@ func TestQuickStart(t *testing.T) {
 	c.typed(t, dir, from+commands[2][1])
 	c.waitUntilInstalled(t)
 	c.connect(t)
-	c.patchPolicy(t, `{"source":{"url":"http://10.88.0.1:8080/","transportPolicy":"AllowHTTP","intervalSeconds":2},"strategy":{"settleSeconds":5}}`)
+	c.patchPolicy(t, `{"source":{"url":"http://10.88.0.1:8080/","transportPolicy":"AllowHTTP","intervalSeconds":2},"strategy":{"settleSeconds":5,"minReadySeconds":0}}`)
 	c.eventually(t, time.Minute, "the source is ready", c.sourceReady)
 	c.typed(t, dir, commands[3][1])
 	c.typed(t, dir, commands[4][1])

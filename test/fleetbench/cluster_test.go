@@ -97,7 +97,7 @@ func (c *cluster) createPolicy() {
 	policy.Spec.Mode, policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{}
 	policy.Spec.Source = v1alpha1.ImageSource{URL: index.URL + "/", TransportPolicy: v1alpha1.TransportAllowHTTP}
 	policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromString("10%"))
-	policy.Spec.Strategy.SettleSeconds = ptr.To(int32(settle.Seconds()))
+	policy.Spec.Strategy.SettleSeconds, policy.Spec.Strategy.MinReadySeconds = ptr.To(int32(settle.Seconds())), ptr.To[int32](0)
 	_, err := c.ours.UpgradePolicies.Create(c.Context(), policy, metav1.CreateOptions{})
 	c.must(err)
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)

@@ -125,7 +125,7 @@ func (c *cluster) install(ctx context.Context) error {
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	policy.Spec.Mode, policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{}
 	policy.Spec.Source = v1alpha1.ImageSource{URL: c.images.index, TransportPolicy: v1alpha1.TransportAllowHTTP, IntervalSeconds: 1}
-	policy.Spec.Strategy.SettleSeconds = ptr.To[int32](1)
+	policy.Spec.Strategy.SettleSeconds, policy.Spec.Strategy.MinReadySeconds = ptr.To[int32](1), ptr.To[int32](0)
 	if !c.first {
 		policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 		policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))

@@ -46,6 +46,12 @@ var bugs = []bug{
 	{"a node is taken back into service unverified", []edit{
 		{"pkg/node/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
 	}},
+	{"a node leaves the watch with a dead kubelet", []edit{
+		{"pkg/node/machine/verifying.go", "case ready && o.Host != nil && o.Host.KubeletProblem != \"\":", "case ready && o.Host != nil && o.Host.KubeletProblem != \"\" && pause == 0:"},
+	}},
+	{"the guard's watch ends before the uncordon", []edit{
+		{"pkg/node/machine/verifying.go", "\tcase o.Node.Marked() || holdDue(s, o):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n", "\tcase s.guardWatches(o):\n\t\treturn confirm(s, o)\n\tcase o.Node.Marked() || holdDue(s, o):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
+	}},
 	{"a person's cordon is removed", []edit{
 		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !setByOthers(node, cordonField) {", "{"},
 	}},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,6 +83,11 @@ func (w *world) givenLately(uid string) bool {
 // took reports whether the node is the last that took the slot, or claims it.
 func (w *world) took(owner clusterstate.Owner, slot string) bool {
 	return w.lastHolder[slot] == owner.String() || w.claims(owner, slot)
+}
+
+// holdsSlot reports whether the node has taken a slot, and not freed it.
+func (w *world) holdsSlot(owner clusterstate.Owner) bool {
+	return slices.Contains(slices.Collect(maps.Values(w.lastHolder)), owner.String())
 }
 
 // claims reports whether the node's annotation and its NodeUpgrade's spec both name the slot. A kubelet

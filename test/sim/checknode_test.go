@@ -59,17 +59,30 @@ func (w *world) checkUncordon(a *agentProgram) {
 	}
 }
 
-// settleSlack is how long before a node leaves Settling its kubelet may have been asked.
+// checkWatchEnds checks that an agent ends its guard's watch only when it is about to free the slot.
+func (w *world) checkWatchEnds(n *node) {
+	a := w.agents[n.uid]
+	if a == nil || !n.armed || !w.holdsSlot(n.owner()) {
+		return
+	}
+	if step := a.steps.State().Step; step == v1alpha1.StepSettling || step == v1alpha1.StepUncordoning || step == v1alpha1.StepObserving {
+		w.broken("watch", "%s ends its guard's watch in step %s, with its slot", n.name, step)
+	}
+}
+
+// settleSlack is how long before a node leaves Settling or Observing its kubelet may have been asked.
 const settleSlack = 15 * time.Second
 
-// checkSettled checks that a node leaves Settling, and its guard ends, with a kubelet. Where Kubernetes
-// comes from packages, the host cannot tell: another program may be the kubelet, as in k3s.
+// checkSettled checks that a node leaves Settling and Observing with a kubelet. Where Kubernetes comes from packages, the host
+// cannot tell: another program may be the kubelet, as in k3s.
 func (w *world) checkSettled(a *agentProgram, before machine.State) {
 	n, after := a.node, a.steps.State().Step
-	if before.Step != v1alpha1.StepSettling || after != v1alpha1.StepUncordoning && after != v1alpha1.StepObserving && after != v1alpha1.StepUnlocking {
+	settled := before.Step == v1alpha1.StepSettling && (after == v1alpha1.StepUncordoning || after == v1alpha1.StepObserving || after == v1alpha1.StepUnlocking)
+	observed := before.Step == v1alpha1.StepObserving && after == v1alpha1.StepUnlocking && w.holdsSlot(n.owner())
+	if !settled && !observed {
 		return
 	}
 	if dead := w.now().Sub(n.diedAt); n.on && !n.packages && n.kubelet == "" && !n.diedAt.IsZero() && dead > settleSlack {
-		w.broken("verified", "%s leaves Settling for %s, and its kubelet has been dead for %s", n.name, after, dead)
+		w.broken("verified", "%s leaves %s for %s, and its kubelet has been dead for %s", n.name, before.Step, after, dead)
 	}
 }

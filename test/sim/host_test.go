@@ -158,6 +158,7 @@ func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func
 			fail(v1alpha1.ReasonUnhealthy, "the kubelet does not run")
 			return
 		}
+		n.w.checkWatchEnds(n)
 		n.armed, n.guards = false, false
 	case verb.Uninstall:
 		if v := n.busy(); v != "" {

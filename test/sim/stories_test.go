@@ -75,6 +75,13 @@ func TestStories(t *testing.T) {
 			},
 			"cp1 is in step RolledBack",
 		},
+		"a kubelet that dies for good after the uncordon is rolled back, and no other node follows": {
+			func(s *script) {
+				s.Settle, s.MinReady = 20, 100
+				s.Faults = []fault{{Step: v1alpha1.StepObserving, Kind: "kubelet dies", For: time.Hour}}
+			},
+			"cp1 is in step RolledBack",
+		},
 		"a node soft-reboots": {func(s *script) { s.SoftReboot = true }, "soft-reboots"},
 		"a soft reboot to an image whose kubelet never gets Ready is rolled back by a reboot": {
 			func(s *script) {

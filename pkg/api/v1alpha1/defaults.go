@@ -17,8 +17,8 @@ func DefaultStrategy() Strategy {
 		MaxFailures:    ptr.To[int32](0),
 		Approval:       ApprovalNotRequired,
 		Pace: Pace{
-			SettleSeconds:   ptr.To[int32](120),
-			MinReadySeconds: ptr.To[int32](0),
+			SettleSeconds:   ptr.To[int32](20),
+			MinReadySeconds: ptr.To[int32](100),
 			GuardSeconds:    ptr.To[int32](180),
 			Drain: Drain{
 				TimeoutSeconds:         ptr.To[int32](900),

@@ -70,14 +70,15 @@ type Strategy struct {
 // Pace is how fast nodes are upgraded. A group may have its own.
 type Pace struct {
 	// SettleSeconds is how long a node must stay Ready before it is uncordoned. A
-	// strategy's default: 120.
+	// strategy's default: 20.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 
 	// MinReadySeconds is how long a node must be Ready after it was uncordoned, with
-	// its slot still held, before the next node begins. A strategy's default: 0.
+	// its slot still held and the guard on watch, before the next node begins. A
+	// strategy's default: 100.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional

@@ -78,7 +78,7 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 		p.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 		p.Spec.Source = v1alpha1.ImageSource{URL: c.index.URL + "/", TransportPolicy: v1alpha1.TransportAllowHTTP, IntervalSeconds: 1}
 		p.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
-		p.Spec.Strategy.SettleSeconds = ptr.To[int32](0)
+		p.Spec.Strategy.SettleSeconds, p.Spec.Strategy.MinReadySeconds = ptr.To[int32](0), ptr.To[int32](0)
 	})
 	for _, name := range nodes {
 		c.addNode(name)

@@ -20,7 +20,7 @@ spec:
   mode: Manage
   automatic: [{type: Patch, minAgeSeconds: 0}]
   source: {url: %s/, transportPolicy: AllowHTTP, intervalSeconds: 1}
-  strategy: {maxUnavailable: 100%%, settleSeconds: 0}
+  strategy: {maxUnavailable: 100%%, settleSeconds: 0, minReadySeconds: 0}
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule

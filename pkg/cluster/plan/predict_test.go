@@ -23,7 +23,7 @@ func TestPredictionMatchesRollout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		c.Etcd = nil // two members would block
-		c.Upgrades[0].Spec.Strategy.SettleSeconds = ptr.To[int32](0)
+		c.Upgrades[0].Spec.Strategy.SettleSeconds, c.Upgrades[0].Spec.Strategy.MinReadySeconds = ptr.To[int32](0), ptr.To[int32](0)
 		c.finishUpgrade(t, "u")
 		// A duration needs three samples, and each node's own report counts once.
 		c.dropSteps = rapid.Bool().Draw(t, "agents forget")

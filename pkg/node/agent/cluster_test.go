@@ -266,7 +266,7 @@ func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeU
 		Image: ptr.To(patchImage()),
 		Pace:  v1alpha1.DefaultStrategy().Pace,
 	}
-	nu.Spec.SettleSeconds = ptr.To[int32](1)
+	nu.Spec.SettleSeconds, nu.Spec.MinReadySeconds = ptr.To[int32](1), ptr.To[int32](0)
 	for _, f := range change {
 		f(&nu.Spec)
 	}

@@ -243,6 +243,27 @@ func (s State) guardWatches(o Observation) bool {
 	return o.Host.Merged == o.Host.Active || o.Host.Merged == "" || s.RebootedFrom != "" && s.booted(o)
 }
 
+// guardEndsAt returns when a guard that watches the node in service has ended by itself: healthy, or with a return that the
+// host shows.
+func guardEndsAt(s State, o Observation) time.Time {
+	verified := s.firstEntered(v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepObserving, v1alpha1.StepUnlocking)
+	return o.watched(verified).Add(readyWithin(o))
+}
+
+// mayBeWatchedUnread reports whether the guard may watch the node in service, and its host cannot be asked.
+func (s State) mayBeWatchedUnread(o Observation) bool {
+	return o.Host == nil && s.Method != "" && o.Spec.Type.HasVersion() && o.Now.Before(guardEndsAt(s, o))
+}
+
+// awaitGuard keeps the slot of a node in service whose host cannot be read until the guard has ended.
+func awaitGuard(s State, o Observation) (State, Action) {
+	end := guardEndsAt(s, o)
+	if o.HostProblem == "" {
+		return s, wakeAt(end) // the facts are on their way
+	}
+	return s.withReason(v1alpha1.ReasonHostUnreachable, "in service; the guard may still watch: "+o.HostProblem).withUntil(end), wakeAt(end)
+}
+
 // confirm ends the guard's watch, so that the node is not rolled back once another one may
 // begin. It fails if a rollback has begun.
 func confirm(s State, o Observation) (State, Action) {

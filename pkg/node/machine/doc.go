@@ -54,6 +54,7 @@
 //     control plane kubeadm begins only after its container images were pulled.
 //   - Without a NodeUpgrade no attempt begins. If the NodeUpgrade names no upgrade,
 //     nothing is kept of the former one.
+//   - A node is uncordoned, and frees its slot, only with a kubelet that was asked just before.
 //   - After a successful pass a control-plane node frees its slot only when its static
 //     pods and etcd are healthy. After an aborted one it frees the slot as it is; the plan
 //     releases no other node before this one has retried.
@@ -61,6 +62,8 @@
 //     The pause between attempts grows. Attempts that
 //     fail on the node are counted; after MaxAttempts the node is Failed and keeps its
 //     slot.
+//   - The guard watches until the slot is freed. A node goes back into service while it watches, with its slot: one that dies
+//     then is returned without another drain.
 //   - A Restart neither drains nor reboots the node. If it is not possible, the node is
 //     drained and rebooted; if it left nothing merged, the node reboots without a drain,
 //     as no pod can be stopped any more.

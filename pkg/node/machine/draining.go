@@ -117,7 +117,11 @@ func HostSince(s State, o Observation, confProblem string) time.Time {
 		}
 		return s.Since
 	case v1alpha1.StepSettling: // they have the kubelet's health
-		if end := s.Since.Add(settle(o)); !o.Now.Before(end) {
+		if end := settledAt(s, o); !o.Now.Before(end) {
+			return latest(end, o.Now.Add(-settledHostAge))
+		}
+	case v1alpha1.StepObserving:
+		if end := observedAt(s, o); !o.Now.Before(end) {
 			return latest(end, o.Now.Add(-settledHostAge))
 		}
 	case v1alpha1.StepStaging:

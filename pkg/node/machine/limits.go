@@ -28,6 +28,10 @@ const (
 	// ReadyWithin is how long a node may take from its boot to Ready.
 	ReadyWithin = 10 * time.Minute
 
+	// seenWithin is how much of a node's Ready time before its uncordon, and before its slot is freed, the agent has to have
+	// seen itself, without interruption.
+	seenWithin = 20 * time.Second
+
 	// HostWithin is how long the host or the rules may be unreadable before the last
 	// check.
 	HostWithin = 5 * time.Minute
@@ -145,7 +149,7 @@ func NeedsHealth(s State, o Observation) bool {
 	case v1alpha1.StepChecking:
 		return true
 	case v1alpha1.StepSettling:
-		return !o.Now.Before(s.Since.Add(settle(o)))
+		return !o.Now.Before(settledAt(s, o))
 	case v1alpha1.StepFailed:
 		return s.Reason == v1alpha1.ReasonUnhealthy
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
@@ -136,6 +138,7 @@ func (m *model) setSnapshot(required bool) {
 // idleSpec returns an order without an upgrade.
 func (m *model) idleSpec() v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace}
+	spec.SettleSeconds, spec.MinReadySeconds = ptr.To[int32](120), nil // the stories of the watch set both
 	spec.EtcdSnapshotPolicy, spec.MinReadySeconds = m.spec.EtcdSnapshotPolicy, cmp.Or(m.spec.MinReadySeconds, spec.MinReadySeconds)
 	return spec
 }
@@ -188,7 +191,7 @@ func (m *model) observe() Observation {
 	case m.gathering: // the facts have arrived by now
 		m.gathering, m.gatheredAt, m.gatheredBlockers = false, m.now, m.blockers
 		m.host.ConfProblem, m.gatheredKubelet = m.confs, m.kubeletProblem()
-	case m.gatheredKubelet != "" && m.now.Sub(m.gatheredAt) >= 15*time.Second, m.gatheredAt.Before(HostSince(m.state, Observation{Now: m.now, Spec: m.spec}, m.host.ConfProblem)):
+	case m.gatheredKubelet != "" && m.now.Sub(m.gatheredAt) >= 15*time.Second, m.gatheredAt.Before(HostSince(m.state, Observation{Now: m.now, WatchingSince: m.started, Spec: m.spec, Node: m.node}, m.host.ConfProblem)):
 		m.gathering = true
 	}
 	host := m.host
@@ -327,7 +330,7 @@ func (m *model) do(a Action) {
 		m.reboot(v1alpha1.MethodSoftReboot)
 	case DoUncordon:
 		m.check(!m.busy(), "the node is uncordoned while work runs on it")
-		m.check(m.hostProblem != "" || !m.guardMayAct(), "the node is uncordoned while the guard may reboot it")
+		m.check(m.held != "" || m.hostProblem != "" || !m.guardMayAct(), "the node is uncordoned without its slot while the guard may reboot it")
 		if m.node.OurCordon {
 			m.node.Unschedulable = false
 		}

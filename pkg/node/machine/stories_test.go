@@ -191,12 +191,15 @@ func (m *model) command(t *testing.T, words []string) {
 		m.spec, m.reserved, m.managed, m.giveBack = m.idleSpec(), false, false, true
 	case "managed":
 		m.managed, m.giveBack = true, false
-	case "min-ready":
+	case "settle", "min-ready":
 		d, err := time.ParseDuration(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.spec.MinReadySeconds = ptr.To(int32(d.Seconds()))
+		m.spec.SettleSeconds = ptr.To(int32(d.Seconds()))
+		if words[0] == "min-ready" {
+			m.spec.SettleSeconds, m.spec.MinReadySeconds = ptr.To[int32](120), ptr.To(int32(d.Seconds()))
+		}
 	case "want-back": // a Rollback, from the version that the node has run for a while; or "want-back UPGRADE alone"
 		m.wantBack(words[1])
 		m.spec.HoldAfter = len(words) > 2

@@ -58,11 +58,10 @@ func isReady(s State, o Observation) bool {
 	return s.booted(o) && kubeletReported(o) && o.Node.Ready && o.Node.KubeletVersion == expectedVersion(s, o)
 }
 
-// settling waits for the settle time, and then for a healthy kubelet, control plane and etcd:
-// the next node may begin as soon as the slot is free.
+// settling waits for the settle time, and then for a healthy kubelet, control plane and etcd. The guard stays armed: it
+// watches until the slot is freed.
 func settling(s State, o Observation) (State, Action) {
-	settleTime := settle(o)
-	end, limit := s.Since.Add(settleTime), deadline(s, o, settleTime+CheckWithin)
+	end, limit := settledAt(s, o), deadline(s, o, settle(o)+CheckWithin)
 	switch {
 	case !isBack(s, o):
 		return s.reenter(v1alpha1.StepVerifying, o), Action{}
@@ -76,8 +75,6 @@ func settling(s State, o Observation) (State, Action) {
 		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wakeAt(limit)
 	case rebootStillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
-	case s.guardWatches(o):
-		return confirm(s, o)
 	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{} // the kubelet is asked once more
 	case o.Node.Marked() || holdDue(s, o):
@@ -86,10 +83,43 @@ func settling(s State, o Observation) (State, Action) {
 	return inService(s, o), Action{}
 }
 
+// settledAt returns when the node has settled: settleSeconds after it was Ready.
+func settledAt(s State, o Observation) time.Time { return s.steadyAt(o, settle(o)) }
+
+// observedAt returns when the node in service has been Ready for minReadySeconds.
+func observedAt(s State, o Observation) time.Time {
+	return s.steadyAt(o, clusterstate.Seconds(o.Spec.MinReadySeconds))
+}
+
+// steadyAt returns when the node, which is Ready, has been so for the pause, and this agent has seen the last seenWithin of
+// it. The pause counts from the later of the Node's Ready transition, which survives a restart of the agent, and the report of
+// this boot's kubelet. A kubelet that reported anew, or did not renew its Lease, is seen by the step before: the pause then
+// counts from this step. A time in the future, which a clock that was ahead left behind, does not count.
+func (s State) steadyAt(o Observation, pause time.Duration) time.Time {
+	since, ready := s.Since, o.Node.ReadySince
+	back := s.backSince()
+	if !ready.After(o.Now) && (ready.After(s.Since) || !back.IsZero() && ready.After(back)) {
+		since = ready
+	}
+	return latest(since.Add(pause), o.watched(s.Since).Add(min(pause, seenWithin)))
+}
+
+// backSince returns when the reboot was requested whose first settle time this is. Zero: it is another one, or that is not
+// known.
+func (s State) backSince() time.Time {
+	n := len(s.Steps)
+	if n < 3 || s.Steps[n-1].Step != v1alpha1.StepSettling || s.Steps[n-2].Step != v1alpha1.StepVerifying || s.Steps[n-3].Step != v1alpha1.StepRebooting {
+		return time.Time{}
+	}
+	return s.Steps[n-3].StartedAt
+}
+
 func uncordoning(s State, o Observation) (State, Action) {
 	switch {
 	case holdDue(s, o):
 		return s, actionOf(DoHold)
+	case o.Slot.Held == "" && s.guardWatches(o):
+		return confirm(s, o) // without its slot, nothing else keeps another node from going out of service
 	case o.Node.Marked():
 		return s, actionOf(DoUncordon)
 	}
@@ -104,27 +134,38 @@ func inService(s State, o Observation) State {
 	return s.enter(v1alpha1.StepUnlocking, o)
 }
 
-// observing keeps the slot until the node has been Ready in service for
-// minReadySeconds. It counts from the Ready condition's lastTransitionTime, which
-// survives a restart of the agent; it ignores a time in the future, which a clock that
-// was ahead left behind.
+// observing keeps the slot until the node has been Ready in service for minReadySeconds, and its kubelet, asked once more,
+// answers. The guard may still return the node, without a drain.
 func observing(s State, o Observation) (State, Action) {
 	pause := clusterstate.Seconds(o.Spec.MinReadySeconds)
-	end, limit := s.Since.Add(pause), deadline(s, o, pause+CheckWithin)
-	if since := o.Node.ReadySince; since.After(s.Since) && !since.After(o.Now) {
-		end = since.Add(pause)
-	}
+	end, limit := observedAt(s, o), deadline(s, o, max(pause+CheckWithin, readyWithin(o)))
 	switch ready := readyAgain(o) && leaseRenewed(o); {
-	case o.Slot.Held == "", ready && !o.Now.Before(end):
+	case o.Slot.Held == "":
 		return s.enter(v1alpha1.StepUnlocking, o), Action{}
-	case ready:
+	case ready && o.Now.Before(end):
 		return s.withReason(v1alpha1.ReasonObserving, fmt.Sprintf("in service; must stay Ready for %s", pause)).withUntil(end), wakeAt(end)
+	case ready && s.mayBeWatchedUnread(o):
+		return awaitGuard(s, o)
+	case ready && o.Host != nil && o.Host.At.Before(HostSince(s, o, "")):
+		return s, Action{}
+	case ready && o.Host != nil && o.Host.KubeletProblem != "":
+		return unhealthyInService(s, o, limit)
+	case ready:
+		return s.enter(v1alpha1.StepUnlocking, o), Action{}
 	case readyAgain(o) && leaseMayBeRenewed(o):
 		return s.withReason(v1alpha1.ReasonNodeNotReady, "in service; waits for the kubelet to renew its Lease"), Action{}
 	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready %s after it went back into service", pause+CheckWithin))
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready %s after it went back into service%s", limit.Sub(o.watched(s.Since)), guardEnded(s, o)))
 	}
-	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for the node to be Ready again").withUntil(limit), wakeAt(limit)
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "in service; waits for the node to be Ready again"+guardEnded(s, o)).withUntil(limit), wakeAt(limit)
+}
+
+// unhealthyInService waits for the kubelet of a node in service: until it works again, or the guard returns the node.
+func unhealthyInService(s State, o Observation, limit time.Time) (State, Action) {
+	if !o.Now.Before(limit) {
+		return failVerified(s, o, v1alpha1.ReasonUnhealthy, "not healthy in service: "+o.Host.KubeletProblem)
+	}
+	return s.withReason(v1alpha1.ReasonUnhealthy, "in service: "+o.Host.KubeletProblem+guardEnded(s, o)).withUntil(limit), wakeAt(limit)
 }
 
 // readyAgain reports whether the Node is Ready, and this boot's kubelet has said so.
@@ -138,6 +179,8 @@ func unlocking(s State, o Observation) (State, Action) {
 		return confirm(s, o)
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
+	case s.mayBeWatchedUnread(o):
+		return awaitGuard(s, o)
 	case o.Host == nil:
 		return s, actionOf(DoFree)
 	}

@@ -268,7 +268,8 @@ func (k *kured) lockReleaseDelay(row *Row, s setting) {
 	d := s.duration()
 	if d <= 0 {
 		row.Meaning, row.Matters = NotNeeded, true
-		row.Note = "a node must stay Ready for strategy.settleSeconds, 120 by default, before it is uncordoned and the next one begins"
+		row.Note = fmt.Sprintf("a node must stay Ready for %d seconds before it is uncordoned (strategy.settleSeconds), and %d more before the next one begins (minReadySeconds)",
+			*v1alpha1.DefaultStrategy().SettleSeconds, *v1alpha1.DefaultStrategy().MinReadySeconds)
 		return
 	}
 	n, note := seconds(d)

@@ -189,7 +189,11 @@ func (e *ended) kind() string {
 	return ""
 }
 
-// prune deletes the oldest ended upgrades beyond the policy's historyLimit: their
+// maxHistoryBytes is how many bytes the kept records take at most, about, but for the newest of each kind: etcd's quota is 2 GiB by
+// default (https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota), and an upgrade of 5,000 nodes has 8 MiB.
+const maxHistoryBytes = 128 << 20
+
+// prune deletes the oldest ended upgrades beyond the policy's historyLimit and maxHistoryBytes: their
 // records, and their ClusterUpgrades where the coordinator created them.
 func (c *Coordinator) prune(ctx context.Context, s clusterstate.Snapshot) error {
 	if s.Policy == nil {
@@ -197,26 +201,34 @@ func (c *Coordinator) prune(ctx context.Context, s clusterstate.Snapshot) error 
 	}
 	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
 	var problems []error
-	for _, old := range beyond(history, int(s.Policy.Spec.HistoryLimit)) {
+	for _, old := range beyond(history, int(s.Policy.Spec.HistoryLimit), maxHistoryBytes) {
 		for i := range old.records {
 			r := &old.records[i]
 			problems = append(problems, deleted("UpgradeRecord", r, c.ours.UpgradeRecords.Delete(ctx, r.Name, only(r))))
 		}
 		if u := old.upgrade; u != nil {
 			problems = append(problems, deleted("ClusterUpgrade", u, c.ours.ClusterUpgrades.Delete(ctx, u.Name, only(u))))
-			c.log.Info("deleted an ended upgrade, beyond the policy's historyLimit", "upgrade", u.Name)
+			c.log.Info("deleted an ended upgrade, beyond the policy's historyLimit or the history's size", "upgrade", u.Name)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// beyond returns those beyond the limit of their kind, of which the newest come first.
-func beyond(history []*ended, limit int) (old []*ended) {
-	counts := map[string]int{}
+// beyond returns those beyond the limit of their kind, of which the newest come first, and those whose records would make all that
+// are kept take more than bytes. The newest of each kind stays.
+func beyond(history []*ended, limit, bytes int) (old []*ended) {
+	counts, kept := map[string]int{}, 0
 	for _, one := range history {
-		if counts[one.kind()]++; counts[one.kind()] > limit {
-			old = append(old, one)
+		size := 0
+		for i := range one.records {
+			size += plan.RecordBytes(&one.records[i])
 		}
+		counts[one.kind()]++
+		if count := counts[one.kind()]; count > limit || count > 1 && kept+size > bytes {
+			old = append(old, one)
+			continue
+		}
+		kept += size
 	}
 	return old
 }

@@ -121,6 +121,15 @@ func recordName(u *v1alpha1.ClusterUpgrade, number int) string {
 	return strings.TrimRight(name, "-.") + suffix
 }
 
+// RecordBytes returns how many bytes a piece of a record takes, about.
+func RecordBytes(r *v1alpha1.UpgradeRecord) int {
+	size := 1 << 10
+	for _, node := range r.Spec.Nodes {
+		size += sizeOf(node)
+	}
+	return size
+}
+
 // sizeOf returns how many bytes r takes at most.
 func sizeOf(r v1alpha1.NodeRecord) int {
 	size := nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.MethodMessage) + len(r.Steps)*stepBytes

@@ -179,8 +179,11 @@ func failVerified(s State, o Observation, reason v1alpha1.Reason, message string
 }
 
 // guardEnded returns the end of a message about a node that does not become healthy: why the
-// guard did not return it. It is empty while the guard may still do so.
+// guard did not return it. It is empty while the guard may still do so, and while the host cannot be read.
 func guardEnded(s State, o Observation) string {
+	if o.Host == nil {
+		return ""
+	}
 	if r := o.Host.Rollback; r != nil && r.Impossible && s.concerns(r, o) {
 		return "; the guard has ended: " + r.Message
 	}

@@ -224,6 +224,9 @@ bench-fleet: assets build ## Measure fleets of NODES (50,500,5000) pretended nod
 	NODES='$(NODES)' IDLE='$(IDLE)' COORDINATOR=$(abspath bin/coordinator) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
 		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./test/fleetbench
 
+bench-stale: ## The sections of lab/results/performance.md, and how many commits have changed what each measures since
+	@go run ./test/performance/stale
+
 bench-memory: assets ## Memory of an agent and of a coordinator on a real API server with 500 nodes (root)
 	go test -run '^$$' -bench Memory -benchtime 1x ./test/memory
 

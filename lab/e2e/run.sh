@@ -40,7 +40,11 @@ fleet) go build -o "$root/bin/play" ./test/play ;;
 staging) debian nginx-light ;;
 gates) debian prometheus ;;
 notices) debian prometheus-alertmanager ;;
-speed) tests=$tests${CASE:+$CASE\$} ;;
+speed)
+	tests=$tests${CASE:+$CASE\$}
+	for name in KURED SUC; do [ -z "${!name-}" ] || export $name="$(realpath "${!name}")"; done
+	name=speed
+	;;
 prometheus)
 	(cd "$(module $prometheus)" && GOWORK=off CGO_ENABLED=0 go build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o "$root/bin/prometheus" ./cmd/prometheus)
 	PROMETHEUS_OPERATOR=$(module $operator)

@@ -96,10 +96,13 @@ func (s *speed) outages(t *testing.T, nodes int, run func()) []record.Outage {
 	return outages
 }
 
+// measured are the packages whose changes may change what these tests measure.
+var measured = []string{"pkg/node", "pkg/rules", "pkg/cluster", "pkg/clusterstate"}
+
 // write writes a section. Its notes are a person's judgement, so the last ones stay.
 func write(t *testing.T, section performance.Section) {
 	page := performance.Open(t)
-	section.Notes = page.Last(t, section.Name).Notes
+	section.Notes, section.Measures = page.Last(t, section.Name).Notes, measured
 	page.Record(t, section)
 	for _, table := range section.Tables {
 		for _, row := range table.Rows {

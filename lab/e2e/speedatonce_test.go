@@ -26,7 +26,6 @@ func TestSpeedAtOnce(t *testing.T) {
 	write(t, performance.Section{
 		Name: "atonce", Order: 12, Title: "Real nodes: several at once", Text: fmt.Sprintf(atOnceText, atOnceWorkers, atOnce),
 		Tables: []performance.Table{{Columns: figures, Rows: [][]string{
-			measuredOn(),
 			{"one by one", "", seconds(span(a.one))},
 			{fmt.Sprintf("%d at once", atOnce), "", seconds(span(a.all))},
 			{"the ratio of both", fmt.Sprintf("%.2f ×", 1.0/atOnce), ratio(span(a.all), span(a.one))},

@@ -67,14 +67,19 @@ const nextBoot = `ln -sfn /opt/extensions/kubernetes/%[1]s /etc/extensions/kuber
 
 // upgrade takes a node to a version with the given arguments of `kubeadm upgrade`.
 func (b *byHand) upgrade(node, version, kubeadm string) error {
+	if err := b.prepare(node, version, kubeadm); err != nil {
+		return err
+	}
+	return b.reboot(node, version, fmt.Sprintf(nextBoot, imageName(version)))
+}
+
+// prepare does what needs no drain.
+func (b *byHand) prepare(node, version, kubeadm string) error {
 	minor := version[:strings.LastIndex(version, ".")]
 	if err := b.part(node, partImage, func() error { return b.sh(node, fmt.Sprintf(fetchImage, minor)) }); err != nil {
 		return err
 	}
-	if err := b.part(node, partKubeadm, func() error { return b.sh(node, fmt.Sprintf(runKubeadm, imageName(version), kubeadm)) }); err != nil {
-		return err
-	}
-	return b.reboot(node, version, fmt.Sprintf(nextBoot, imageName(version)))
+	return b.part(node, partKubeadm, func() error { return b.sh(node, fmt.Sprintf(runKubeadm, imageName(version), kubeadm)) })
 }
 
 // reboot drains a node, reboots it with a command, waits until it is Ready with that kubelet, and

@@ -16,9 +16,6 @@ import (
 // figures are the columns of a table of measured figures.
 var figures = []string{"", "goal", "measured"}
 
-// measuredOn is the first row of each section.
-func measuredOn() []string { return []string{"measured", "", time.Now().Format(time.DateOnly)} }
-
 // handOffTables are the hand-offs, of which the first is that of the control plane, and what
 // those between workers consist of.
 func handOffTables(handOffs []record.HandOff) []performance.Table {
@@ -36,7 +33,6 @@ func handOffTables(handOffs []record.HandOff) []performance.Table {
 	}
 	return []performance.Table{
 		{Columns: figures, Rows: [][]string{
-			measuredOn(),
 			{fmt.Sprintf("between workers, median of %d", len(lengths)), "0.5 s", seconds(median(lengths))},
 			{"between workers, the slowest", "1 s", seconds(slices.Max(lengths))},
 			{"from the control plane to the first worker", "3 s", seconds(handOffs[0].Length())},

@@ -51,7 +51,6 @@ func TestSpeedLoad(t *testing.T) {
 		Text: fmt.Sprintf(loadText, minorFrom, minorTo, loadWriters, loadBytes>>20, probeBytes>>10, probeEvery.Milliseconds()),
 		Tables: []performance.Table{
 			{Columns: figures, Rows: [][]string{
-				measuredOn(),
 				{"the minor", "", seconds(m.ours)},
 				{"our own share: no verb, drain or reboot runs", "5 %", overhead},
 				{"a small write with fsync, before: median", "", milliseconds(median(idle))},

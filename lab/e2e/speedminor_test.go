@@ -119,7 +119,6 @@ func (m *minorRun) write(t *testing.T) {
 		Name: "minor", Order: 13, Title: "Real nodes: a minor", Text: fmt.Sprintf(minorText, minorFrom, minorTo),
 		Tables: []performance.Table{
 			{Columns: figures, Rows: [][]string{
-				measuredOn(),
 				{"the minor", "", seconds(m.ours)},
 				{"the minor by the script", "", seconds(m.bare)},
 				{"the ratio of both", "1.05 ×", ratio(m.ours, m.bare)},

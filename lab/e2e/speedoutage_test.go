@@ -102,7 +102,6 @@ func (o *outageRun) write(t *testing.T) {
 		Name: "outage", Order: 11, Title: "Real nodes: a worker out of service", Text: fmt.Sprintf(outageText, outageWorkers),
 		Tables: []performance.Table{
 			{Columns: figures, Rows: [][]string{
-				measuredOn(),
 				{fmt.Sprintf("out of service, median of %d", len(o.ours)), "", seconds(ours)},
 				{"out of service by the script, median", "", seconds(bare)},
 				{"the ratio of both", "1.2 ×", ratio(ours, bare)},

@@ -44,8 +44,8 @@ func TestStaging(t *testing.T) {
 	}
 	page := performance.Open(t)
 	page.Record(t, performance.Section{
-		Name: "staging", Order: 30, Title: "Staging",
-		Text: fmt.Sprintf("`make e2e-staging` measures %d real nodes of the [lab](../README.md) that stage a patch when it is requested, with nginx between them and the source: first as a plain proxy, then as the [cache of images.md](../../docs/images.md#a-cache-in-front-of-the-source). Measured %s, on one machine with two cores; there is no network between the nodes.", len(c.nodes), time.Now().Format(time.DateOnly)),
+		Name: "staging", Order: 30, Title: "Staging", Measures: []string{"pkg/node/sysupdate", "pkg/image"},
+		Text: fmt.Sprintf("`make e2e-staging` measures %d real nodes of the [lab](../README.md) that stage a patch when it is requested, with nginx between them and the source: first as a plain proxy, then as the [cache of images.md](../../docs/images.md#a-cache-in-front-of-the-source). There is no network between the nodes.", len(c.nodes)),
 		Tables: []performance.Table{{
 			Columns: []string{"", "until all nodes have staged", "from the source"},
 			Rows:    [][]string{row("each node for itself", each, fromSource), row("through a cache", once, fromSourceOnce)},

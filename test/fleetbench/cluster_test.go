@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -204,9 +205,8 @@ func (c *cluster) pods() int {
 	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0))
 }
 
-// machine names the machine, for the page.
+// machine names the machine and how busy it was, for the page.
 func machine() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	cores := strings.Count(string(info), "processor\t:")
-	return fmt.Sprintf("%d cores, shared with other work", cores)
+	averages, _ := os.ReadFile("/proc/loadavg")
+	return fmt.Sprintf("%d cores, load averages %s", runtime.NumCPU(), strings.Join(strings.Fields(string(averages))[:3], ", "))
 }

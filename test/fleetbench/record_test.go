@@ -44,9 +44,10 @@ func record(t *testing.T, book performance.Book, r result) performance.Section {
 	}
 	return performance.Section{
 		Name: section, Order: 50, Title: "A fleet of pretended nodes", Data: data,
-		Text:   fmt.Sprintf(sectionText, "`make bench-fleet NODES=50,500,5000`"),
-		Tables: []performance.Table{figures(results), requests(results), sizes(results), restarts(results)},
-		Notes:  last.Notes, // what they say is a person's judgement
+		Measures: []string{"pkg/cluster", "pkg/node/agent", "pkg/node/machine", "pkg/rules", "pkg/clusterstate"},
+		Text:     fmt.Sprintf(sectionText, "`make bench-fleet NODES=50,500,5000`"),
+		Tables:   []performance.Table{figures(results), requests(results), sizes(results), restarts(results)},
+		Notes:    last.Notes, // what they say is a person's judgement
 	}
 }
 

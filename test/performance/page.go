@@ -19,7 +19,12 @@ type Section struct {
 	Name  string
 	Order int
 	Title string
-	// Text says what was measured, with what and how, in Markdown.
+	// Commit, Date and Load say of which tree the figures are, when they were measured, and the machine's load averages of the last
+	// 1, 5 and 15 minutes at the end. Record sets them.
+	Commit, Date, Load string `json:",omitempty"`
+	// Measures are the folders whose changes may change the figures: `make bench-stale`.
+	Measures []string `json:",omitempty"`
+	// Text says what was measured, with what, with which settings and how, in Markdown.
 	Text   string
 	Tables []Table
 	// Notes follow the tables: goals that are missed, and why.
@@ -44,23 +49,31 @@ const intro = `# Performance
 What was measured, each figure with the command that measures it again and with what it was measured. Goals that are missed are in the tables, with why below them. [docs/compatibility.md](../../docs/compatibility.md#speed) says what this means for a cluster.
 `
 
-// Page returns the page that is made of the sections in a folder.
-func Page(folder string) (string, error) {
+// Sections returns the sections in a folder, in the order of the page.
+func Sections(folder string) (sections []Section, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var sections []Section
 	for _, file := range files {
 		s, err := read(file)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		sections = append(sections, s)
 	}
 	slices.SortFunc(sections, func(a, b Section) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.Name, b.Name))
 	})
+	return sections, nil
+}
+
+// Page returns the page that is made of the sections in a folder.
+func Page(folder string) (string, error) {
+	sections, err := Sections(folder)
+	if err != nil {
+		return "", err
+	}
 	page := intro
 	for _, s := range sections {
 		page += s.markdown()
@@ -85,6 +98,9 @@ func read(file string) (s Section, err error) {
 func (s Section) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n%s\n", s.Title, strings.TrimSpace(s.Text))
+	if s.Commit != "" {
+		fmt.Fprintf(&b, "\nMeasured on %s at commit %s, %s.\n", s.Date, s.Commit, cmp.Or(s.Load, "on two cores whose load was not noted"))
+	}
 	for _, t := range s.Tables {
 		b.WriteString("\n")
 		if t.Text != "" {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -48,6 +49,11 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	measured := regexp.MustCompile(`\nMeasured on \d{4}-\d\d-\d\d at commit \w+(-dirty)?, on [^\n]+\n`)
+	if n := len(measured.FindAllString(string(page), -1)); n != 2 {
+		t.Errorf("%d of 2 sections say when, of what and on which machine they were measured:\n%s", n, page)
+	}
+	page = measured.ReplaceAll(page, nil)
 	want := "\n## First\nText.\n\n## Second\nText.\n\nAbove.\n\n| figure | goal |\n| --- | --- |\n| 1 s | 2 s |\n\n- It is slow.\n"
 	if _, sections, _ := strings.Cut(string(page), "for a cluster.\n"); sections != want {
 		t.Errorf("-want +got:\n%s", cmp.Diff(want, sections))

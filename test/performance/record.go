@@ -2,9 +2,14 @@ package performance
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Book is lab/results/performance.md of this checkout, with its sections.
@@ -39,6 +44,7 @@ func (b Book) Last(t testing.TB, name string) Section {
 // Record replaces a section, and writes the page.
 func (b Book) Record(t testing.TB, s Section) {
 	t.Helper()
+	s.Commit, s.Date, s.Load = b.commit(t), time.Now().Format(time.DateOnly), load(t)
 	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -59,3 +65,24 @@ func (b Book) Record(t testing.TB, s Section) {
 }
 
 func (b Book) file(name string) string { return filepath.Join(b.results, "performance", name+".json") }
+
+// commit returns the commit of the checkout; "-dirty" follows if files differ from it.
+func (b Book) commit(t testing.TB) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", b.results, "describe", "--always", "--dirty", "--exclude", "*").Output()
+	if err != nil {
+		t.Logf("the page will not name the commit: %v", err)
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// load says how many cores the machine has, and how busy it was.
+func load(t testing.TB) string {
+	t.Helper()
+	averages, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "" // not on Linux
+	}
+	return fmt.Sprintf("on %d cores with load averages of %s at the end", runtime.NumCPU(), strings.Join(strings.Fields(string(averages))[:3], ", "))
+}

@@ -66,7 +66,7 @@ func TestHundredClusters(t *testing.T) {
 	}
 	if *record {
 		performance.Open(t).Record(t, performance.Section{
-			Name: "clusters", Order: 70, Title: "One screen for 100 clusters",
+			Name: "clusters", Order: 70, Title: "One screen for 100 clusters", Measures: []string{"pkg/plugin/fleet", "pkg/plugin/view", "pkg/plugin/render"},
 			Text:   "`kubectl upgrade fleet status` with its default limits, over 100 contexts that lead through a TCP proxy each, with 50 ms of latency, to one real API server. Ten accept connections and never answer: their limit is 4 s. `go test ./pkg/plugin/cli -run TestHundredClusters -args -record`",
 			Tables: []performance.Table{{Columns: []string{"", "goal", "measured"}, Rows: [][]string{{"until the rows are there", "5 s", fmt.Sprintf("%.1f s", took.Seconds())}}}},
 		})

@@ -141,7 +141,9 @@ unit() { # NAME COMMAND
     "$(echo /opt/packages/usr/lib/*-linux-gnu)" "$2" >/etc/systemd/system/$1.service
 }
 unit haproxy 'haproxy -db -f /etc/haproxy.cfg'
-unit keepalived 'keepalived --dont-fork --log-console -f /etc/keepalived.conf'
+mkdir -p /etc/keepalived
+touch /etc/keepalived/keepalived.config-opts # Debian's build does not start without
+unit keepalived 'keepalived --dont-fork -f /etc/keepalived.conf'
 systemctl daemon-reload; systemctl enable --now haproxy keepalived
 esac
 for i in $(seq 60); do curl -sfk -m 2 -o /dev/null https://10.88.0.5:8443/readyz && break; sleep 1; done
@@ -170,7 +172,7 @@ mv $manifests/etcd.yaml /root/etcd.yaml
 while pgrep -x etcd; do sleep 1; done
 systemctl daemon-reload
 systemctl enable --now etcd
-sed -i s,--etcd-servers=.*,--etcd-servers=https://10.88.0.11:2379\,https://10.88.0.12:2379\,https://10.88.0.13:2379, $manifests/kube-apiserver.yaml
+sed -i 's|--etcd-servers=.*|--etcd-servers=https://10.88.0.11:2379,https://10.88.0.12:2379,https://10.88.0.13:2379|' $manifests/kube-apiserver.yaml
 sleep 10
 for i in $(seq 120); do curl -sfk -m 2 -o /dev/null https://$(hostname -i | grep -o '10.88.0.1[123]'):6443/readyz && break; sleep 1; done
 [ $(hostname) = cp3 ] || exit 0

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
@@ -19,6 +20,13 @@ func (t *target) mayRenew(n *node) bool {
 		return true
 	}
 	return n.ControlPlane && (n.facts == nil || len(rules.Renewable(n.facts)) > 0)
+}
+
+// endsSoon reports whether half of the time is over from when the renewal of the node's certificates was due to their end. Nothing
+// that may take longer goes first then.
+func (t *target) endsSoon(n *node, now time.Time) bool {
+	next, is := rules.NextRenewal(n.facts, rules.Soon)
+	return t.certificates && is && now.After(next.Due.Add(next.End.Sub(next.Due)/2))
 }
 
 // whyLeftOut returns why the upgrade renews nothing on the node.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
@@ -193,13 +194,13 @@ func (t *target) clusterAPIAllows(n *node) bool {
 }
 
 // notRequested holds a node that Cluster API does not ask for.
-func notRequested(c *cluster, n *node) clusterstate.Hold { return c.target.requestHold(n) }
+func notRequested(c *cluster, n *node) clusterstate.Hold { return c.target.requestHold(n, c.now) }
 
-func (t *target) requestHold(n *node) clusterstate.Hold {
+func (t *target) requestHold(n *node, now time.Time) clusterstate.Hold {
 	switch {
 	case !t.clusterAPIAllows(n):
 		return rules.NotRequested
-	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited):
+	case known(t.awaited) && n.ControlPlane && n.runs.kubelet.Less(t.awaited) && !t.endsSoon(n, now):
 		message := fmt.Sprintf("Cluster API is to bring this control plane to %s, which reboots it: out of service before that, its machine might be replaced", t.awaited)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNotRequested, Message: message}
 	}

@@ -207,7 +207,7 @@ func (t *target) mayGo(n *node, w *rules.Windows, now time.Time) clusterstate.Ho
 	if hold := rules.Label(n.Labels); hold.Holds() {
 		return hold
 	}
-	if hold := t.requestHold(n); hold.Holds() {
+	if hold := t.requestHold(n, now); hold.Holds() {
 		return hold
 	}
 	return w.Lookup(w.ClassOf(n.Labels, t.typeFor(n)), now).Hold

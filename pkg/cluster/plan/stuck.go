@@ -80,7 +80,7 @@ func (t *target) remaining(r *reading) []*node {
 		if n.ControlPlane && !t.kubeadmDone(n) {
 			components = append(components, n)
 		}
-		if n.ControlPlane && !rules.Label(n.Labels).Holds() && !t.requestHold(n).Holds() {
+		if n.ControlPlane && !rules.Label(n.Labels).Holds() && !t.requestHold(n, r.now).Holds() {
 			nodes = append(nodes, n)
 		}
 	}

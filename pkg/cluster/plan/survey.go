@@ -156,7 +156,7 @@ func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 	case n.upToDate:
 		return false
 	case n.ControlPlane:
-		return !n.onHold && !c.target.requestHold(n).Holds() && !c.target.passes(n)
+		return !n.onHold && !c.target.requestHold(n, c.now).Holds() && !c.target.passes(n)
 	}
 	for i := range filters {
 		if filters[i].groupsSkip && filters[i].node(c, n).Holds() {

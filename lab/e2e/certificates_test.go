@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ import (
 
 // TestCertificates keeps clusters alive whose certificates live for a quarter of an hour: a person has them renewed once, and
 // then they are renewed by themselves, also after a freeze, with agents that are killed, and with a power cut. Nothing
-// is cordoned or rebooted, and no request is lost, but in the power cut. FAULT_CASES is a regular expression that selects sizes.
+// is cordoned or rebooted, and no request is lost, but in the power cut. DURATION is how long it lasts at least; FAULT_CASES is a regular expression that selects sizes.
 func TestCertificates(t *testing.T) {
 	selected := regexp.MustCompile(env("FAULT_CASES", ""))
 	for _, size := range []struct{ controlPlanes, workers int }{{1, 1}, {3, 2}} {
@@ -33,6 +34,9 @@ func TestCertificates(t *testing.T) {
 	}
 	if selected.MatchString("expired") {
 		t.Run("expired", comeBackExpired)
+	}
+	if selected.MatchString("elsewhere") {
+		t.Run("elsewhere", leaveOthers)
 	}
 }
 
@@ -77,15 +81,21 @@ func renewAgainAndAgain(t *testing.T, controlPlanes, workers int) {
 	r.awaitRenewal(t, name)
 	r.checkAPI(t, watched)
 	r.apply(t, scenario.Automatic(v1alpha1.TypeCertificates))
-	rounds := []struct {
+	type round struct {
 		what string
 		do   func(t *testing.T, upgrade string)
-	}{
-		{"undisturbed", func(*testing.T, string) {}},
-		{"after a freeze of everything", r.frozen},
-		{"with agents that are killed", r.killInTurn},
 	}
-	for i, round := range rounds {
+	undisturbed := round{"undisturbed", func(*testing.T, string) {}}
+	rounds := []round{undisturbed, {"after a freeze of everything", r.frozen}, {"with agents that are killed", r.killInTurn}}
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv("DURATION"), "0s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(rounds) || time.Since(began) < lasts; i++ {
+		round := undisturbed
+		if i < len(rounds) {
+			round = rounds[i]
+		}
 		if i == 1 {
 			r.apply(t, freezeOfAll)
 		}
@@ -307,6 +317,42 @@ func comeBackExpired(t *testing.T) {
 	r.seen = map[string]bool{}
 	upgrade := r.next(t)
 	r.eventually(t, short, upgrade+" has succeeded", func() error { return r.succeededOn(upgrade, len(r.controlPlanes())) })
+}
+
+// leaveOthers takes the keys of authorities away from a control plane, as where they are kept elsewhere: what they have issued
+// stays as it is, and the rest is renewed. Without any key there is nothing to renew.
+func leaveOthers(t *testing.T) {
+	r := &renewals{testCluster: newCluster(t, 1, 1)}
+	r.apply(t, scenario.OpenSchedule)
+	content := func(name string) string { return r.must(t)(r.Exec(r.ctx, "cp1", "sha256sum", "/etc/kubernetes/pki/"+name)) }
+	before := map[string]string{"apiserver.crt": content("apiserver.crt"), "front-proxy-client.crt": content("front-proxy-client.crt"), "etcd/server.crt": content("etcd/server.crt")}
+	r.must(t)(r.Exec(r.ctx, "cp1", "mv", "/etc/kubernetes/pki/ca.key", "/root/"))
+	r.eventually(t, 12*time.Minute, "the agent has seen that a key is elsewhere", func() error {
+		if said := r.must(t)(r.Upgrade(r.ctx, "certificates")); !strings.Contains(said, "elsewhere") {
+			return fmt.Errorf("kubectl upgrade certificates says:\n%s", said)
+		}
+		return nil
+	})
+	t.Log("\n" + r.must(t)(r.Upgrade(r.ctx, "certificates", "renew", "--reason", "lab", "--yes", "--detach")))
+	list, err := r.ours.ClusterUpgrades.List(r.ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d upgrades: %v", len(list.Items), err)
+	}
+	r.eventually(t, 10*time.Minute, "what has its key is renewed", func() error { return r.succeededOn(list.Items[0].Name, 1) })
+	for name, former := range before {
+		if renewed := content(name) != former; renewed != (name != "apiserver.crt") {
+			t.Errorf("%s was renewed: %t", name, renewed)
+		}
+	}
+	r.must(t)(r.Exec(r.ctx, "cp1", "sh", "-c", "mv /etc/kubernetes/pki/front-proxy-ca.key /root/; mv /etc/kubernetes/pki/etcd/ca.key /root/etcd-ca.key"))
+	r.eventually(t, 12*time.Minute, "a renewal is refused where no key is", func() error {
+		said, err := r.Upgrade(r.ctx, "certificates", "renew", "--reason", "lab", "--yes", "--dry-run")
+		if err == nil {
+			return fmt.Errorf("it is not refused: %s", said)
+		}
+		t.Log(err)
+		return nil
+	})
 }
 
 // wayOut returns the commands of the page for a cluster whose certificates have all ended.

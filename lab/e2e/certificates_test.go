@@ -324,7 +324,9 @@ func comeBackExpired(t *testing.T) {
 func leaveOthers(t *testing.T) {
 	r := &renewals{testCluster: newCluster(t, 1, 1)}
 	r.apply(t, scenario.OpenSchedule)
-	content := func(name string) string { return r.must(t)(r.Exec(r.ctx, "cp1", "sha256sum", "/etc/kubernetes/pki/"+name)) }
+	content := func(name string) string {
+		return r.must(t)(r.Exec(r.ctx, "cp1", "sha256sum", "/etc/kubernetes/pki/"+name))
+	}
 	before := map[string]string{"apiserver.crt": content("apiserver.crt"), "front-proxy-client.crt": content("front-proxy-client.crt"), "etcd/server.crt": content("etcd/server.crt")}
 	r.must(t)(r.Exec(r.ctx, "cp1", "mv", "/etc/kubernetes/pki/ca.key", "/root/"))
 	r.eventually(t, 12*time.Minute, "the agent has seen that a key is elsewhere", func() error {

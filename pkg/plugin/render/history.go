@@ -16,6 +16,9 @@ import (
 // HistoryTable has a row for each upgrade.
 func HistoryTable(items []view.Ended, o Options) string {
 	if len(items) == 0 {
+		if o.Cluster != "" {
+			return "No upgrade has ended yet in " + o.Cluster + ".\n"
+		}
 		return "No upgrade has ended yet.\n"
 	}
 	if o.Wide {

@@ -203,7 +203,7 @@ func (r *reporting) write(s clusterstate.Snapshot, at time.Time) error {
 	}
 	if made.ClusterName == "" && r.snapshotFile == "" {
 		r.noteName(s.Policy)
-		made.ClusterName = r.clusterName
+		made.ClusterName = strings.Replace(r.clusterName, "https://", "", 1) // no link, in a title
 	}
 	text, err := r.draw(made)
 	switch {

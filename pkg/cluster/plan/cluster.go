@@ -44,9 +44,7 @@ type cluster struct {
 	checks           checks
 	windows          *rules.Windows
 	durations        durations
-	shortest         durations
-	longest          durations
-	basis            Basis // of the durations
+	measured         measurements // of the durations
 	// brief makes filters return only a reason where the message is expensive to
 	// compute.
 	brief bool
@@ -67,9 +65,8 @@ func newCluster(r *reading, q queue) *cluster {
 	c.groups = newGroups(strategy)
 	c.windows = rules.NewWindows(upgrade, r.snapshot.Schedules)
 	c.placeNodes(strategy, q.leftBehind)
-	own, before := measure(c.nodes), recordedSamples(r.snapshot.Records, r.snapshot.Nodes)
-	c.durations, c.basis = newDurations(own, before), basis(own, before)
-	c.shortest, c.longest = c.durations.extremes(own, before)
+	c.measured = measurements{measure(c.nodes), recordedSamples(r.snapshot.Records, r.snapshot.Nodes)}
+	c.durations = newDurations(c.measured.own, c.measured.before)
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
 	if t != nil {

@@ -115,16 +115,15 @@ const (
 // samples are the measured durations of each part.
 type samples struct {
 	took            [parts][]time.Duration
-	nodes, upgrades map[string]bool // that were measured out of service: names, and UIDs
+	nodes, upgrades [parts]map[string]bool // that were measured: names, and UIDs
 }
-
-func newSamples() samples { return samples{nodes: map[string]bool{}, upgrades: map[string]bool{}} }
 
 func (s *samples) add(p part, node, upgrade string, took time.Duration) {
 	s.took[p] = append(s.took[p], took)
-	if p != staging {
-		s.nodes[node], s.upgrades[upgrade] = true, true
+	if s.nodes[p] == nil {
+		s.nodes[p], s.upgrades[p] = map[string]bool{}, map[string]bool{}
 	}
+	s.nodes[p][node], s.upgrades[p][upgrade] = true, true
 }
 
 // maxSamples is how many workers are measured: more would not change the median much.
@@ -134,7 +133,7 @@ const maxSamples = 500
 // its recorded steps when another upgrade begins. The nodes are in upgrade order, control
 // planes first.
 func measure(nodes []*node) samples {
-	all := newSamples()
+	var all samples
 	for _, n := range nodes {
 		if len(all.took[worker])+len(all.took[restart])+len(all.took[softReboot]) >= maxSamples {
 			break
@@ -234,7 +233,7 @@ func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []clusterstate.Node
 			isControlPlane[nodes[i].Name] = true
 		}
 	}
-	all := newSamples()
+	var all samples
 	counted := [parts]map[string]bool{}
 	for p := range counted {
 		counted[p] = map[string]bool{}

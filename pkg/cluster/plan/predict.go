@@ -26,7 +26,7 @@ func Predict(s clusterstate.Snapshot, now time.Time) Plan {
 		}
 	}
 	p.PredictedStart, p.PredictedEnd = future.startAndEnd()
-	p.addBasis(decided)
+	p.addBasis(decided, future.used)
 	p.Pass1 = future.pass1
 	return p
 }
@@ -59,7 +59,8 @@ type prediction struct {
 	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
 	staged  *time.Time      // when the images that are being staged will be there
 	pass1   *Pass
-	idle    int // instants since a node last began
+	used    [parts]bool // whose durations the times come from
+	idle    int         // instants since a node last began
 }
 
 type span struct{ start, end time.Time }
@@ -131,7 +132,13 @@ func (p *prediction) addWork(w work) {
 		p.begins = w.start
 	}
 	p.working = append(p.working, w)
-	if !w.components || w.aborts {
+	if w.aborts {
+		return
+	}
+	if p.used[w.nextPart(w.components && w.ControlPlane)] = true; p.cluster.target.inOneTurn(w.node) {
+		p.used[components], p.used[w.nextPart(false)] = true, true
+	}
+	if !w.components {
 		return
 	}
 	if p.pass1 == nil {

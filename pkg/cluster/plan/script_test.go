@@ -121,7 +121,7 @@ func printPlan(out *strings.Builder, p plan.Plan, names ...string) {
 			fmt.Fprintf(out, ", ends %s", p.PredictedEnd.UTC().Format("Jan 2 15:04:05"))
 		}
 		if from := p.PredictedFrom; from.EarliestEnd != nil && from.LatestEnd != nil {
-			fmt.Fprintf(out, " (%s to %s)", from.EarliestEnd.UTC().Format("15:04:05"), from.LatestEnd.UTC().Format("15:04:05"))
+			fmt.Fprintf(out, " (%s to %s)", from.EarliestEnd.UTC().Format("Jan 2 15:04:05"), from.LatestEnd.UTC().Format("Jan 2 15:04:05"))
 		}
 		fmt.Fprintf(out, ", by %d nodes of %d upgrades", p.PredictedFrom.Nodes, p.PredictedFrom.Upgrades)
 		out.WriteString("\n")

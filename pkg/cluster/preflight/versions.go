@@ -172,7 +172,7 @@ func (c *checker) checkKubelets(servers []version.Version) {
 		if len(servers) > 0 {
 			newer = version.CheckKubelet(n.kubelet, c.oldestFor(n, servers))
 		}
-		if c.kubeadm {
+		if c.kubeadm && (len(servers) == 0 || !c.to.Less(servers[0])) { // a downgrade is refused as such: no kubelet is at fault
 			older = version.CheckKubelet(n.kubelet, c.to)
 		}
 		switch {

@@ -34,6 +34,9 @@ func versionScenes() []scene {
 		{check: "version-downgrade", name: "a patch back", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Version = "v1.34.3"
 		}, want: []string{"Block version-downgrade"}},
+		{check: "version-downgrade", name: "a minor back, which is no fault of kubelets", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.Version = "v1.33.9"
+		}, want: []string{"Block version-downgrade"}},
 		{check: "version-downgrade", name: "the same again", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Version = "v1.34.4"
 		}},

@@ -76,16 +76,14 @@ func (a *abandon) run(ctx context.Context, node string) error {
 	if view.StateOf(u.Status.Step) != view.StateFailed && reader.isReady(ctx, node) {
 		fmt.Fprintf(a.ErrOut, "warning: node %s is Ready: it takes part again as soon as its agent has seen this\n", node)
 	}
-	if policy, err := reader.policy(ctx); err == nil {
-		a.noteName(policy)
-	}
+	a.readName(ctx, reader)
 	if err := a.confirm(ctx, node); err != nil {
 		return err
 	}
 	if err := a.write(ctx, reader, u); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.told, "nodeupgrade.%s/%s abandoned%s\n", v1alpha1.Group, node, a.dryRun)
+	a.answer(fmt.Sprintf("nodeupgrade.%s/%s abandoned", v1alpha1.Group, node), a.dryRun)
 	return nil
 }
 

@@ -199,7 +199,7 @@ func (a *apply) once(ctx context.Context) error {
 		return err
 	}
 	if a.forPeople() {
-		fmt.Fprintf(a.told, "clusterupgrade.%s/%s created%s\n", v1alpha1.Group, created.Name, a.dryRun)
+		a.answer(fmt.Sprintf("clusterupgrade.%s/%s created", v1alpha1.Group, created.Name), a.dryRun)
 	}
 	if a.forPeople() && a.mode == dryRunNone {
 		for _, missing := range view.Approvals(created, shot.Policy) {
@@ -279,7 +279,7 @@ func (a *apply) ignoreMore(ctx context.Context, u *v1alpha1.ClusterUpgrade) erro
 		fmt.Fprintf(a.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set it there too\n", owner, u.Name)
 	}
 	if a.forPeople() {
-		fmt.Fprintf(a.told, "clusterupgrade.%s/%s ignores %s%s\n", v1alpha1.Group, u.Name, more, a.dryRun)
+		a.answer(fmt.Sprintf("clusterupgrade.%s/%s ignores %s", v1alpha1.Group, u.Name, more), a.dryRun)
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func (a *apply) propose(ctx context.Context, p proposal) error {
 	}
 	if !p.hasWork() {
 		why, err := request.Idle(p.decided, p.upgrade)
-		fmt.Fprintf(a.ErrOut, "Nothing to do: %s.\n", why)
+		fmt.Fprintf(a.ErrOut, "Nothing to do%s: %s.\n", a.inCluster(), why)
 		return err
 	}
 	if a.mode != dryRunNone {

@@ -55,7 +55,8 @@ func TestApplyWithoutTerminalLogsEachTransition(t *testing.T) {
 			if got := a.errOut.text(); !strings.HasSuffix(got, end.says) || strings.Count(got, "error: ") != strings.Count(end.says, "error: ") {
 				t.Errorf("stderr is %q, want %q at the end", got, end.says)
 			}
-			_, log, _ := strings.Cut(a.out.text(), " created\n")
+			_, log, _ := strings.Cut(a.out.text(), " created in ")
+			_, log, _ = strings.Cut(log, "\n")
 			for _, line := range strings.Split(strings.TrimSpace(log), "\n") {
 				stamp, _, _ := strings.Cut(line, " ")
 				if _, err := time.Parse(time.RFC3339, stamp); err != nil || strings.Contains(line, "\x1b") {

@@ -75,6 +75,7 @@ func (p *program) approve(ctx context.Context, name, group string, d dryRun) err
 	if err != nil {
 		return err
 	}
+	p.readName(ctx, reader)
 	p.printChange(name, "approved", changed, d, owner, "spec.approved")
 	return nil
 }

@@ -169,7 +169,7 @@ func (b *block) say(policy *v1alpha1.UpgradePolicy, changed bool) {
 	if owner := request.GitOwner(policy); owner != "" && changed {
 		fmt.Fprintf(b.ErrOut, "warning: %s owns UpgradePolicy %s and may undo this: change spec.blockedVersions there too\n", owner, policy.Name)
 	}
-	fmt.Fprintf(b.told, "%s %s%s%s\n", b.version, done, b.dryRun, b.inCluster())
+	b.answer(b.version+" "+done, b.dryRun)
 }
 
 // versionsBlocked returns the versions that spec.blockedVersions has.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -45,6 +46,11 @@ func (p *program) inCluster() string {
 		return ""
 	}
 	return " in " + p.clusterName
+}
+
+// answer prints what was done, and in which cluster: people who run several may have meant another one.
+func (p *program) answer(what string, d dryRun) {
+	fmt.Fprintf(p.told, "%s%s%s\n", what, d, p.inCluster())
 }
 
 // readName notes what people call the cluster, for inCluster. Without a reader, and where the UpgradePolicy may not be

@@ -253,6 +253,6 @@ func (u *unfreeze) run(ctx context.Context) error {
 			return explain("deleting MaintenanceSchedule "+target.Name, err)
 		}
 	}
-	fmt.Fprintf(u.told, "maintenanceschedule.%s/%s deleted%s%s\n", v1alpha1.Group, target.Name, u.dryRun, u.inCluster())
+	u.answer(fmt.Sprintf("maintenanceschedule.%s/%s deleted", v1alpha1.Group, target.Name), u.dryRun)
 	return nil
 }

@@ -68,9 +68,7 @@ func (h *history) run(ctx context.Context) error {
 	case !h.forPeople():
 		return h.print(h.program, view.History{APIVersion: v1alpha1.OutputVersion, Kind: "UpgradeHistory", Items: items})
 	}
-	if policy, err := reader.policy(ctx); err == nil {
-		h.noteName(policy)
-	}
+	h.readName(ctx, reader)
 	options := h.drawing()
 	options.Wide = h.format() == "wide"
 	text := render.HistoryTable(items, options)

@@ -108,6 +108,9 @@ func (m *migration) show(ctx context.Context, result migrate.Result) error {
 	if !m.forPeople() {
 		return m.print(m.program, map[string]any{"apiVersion": "v1", "kind": "List", "items": objectsOf(result)})
 	}
+	if err := m.nameCluster(ctx); err != nil {
+		return err
+	}
 	options := m.drawing()
 	options.Wide = m.format() == "wide"
 	if _, err := io.WriteString(m.drawn, render.Migration(result, options)+"\n"); err != nil {
@@ -129,6 +132,19 @@ func (m *migration) show(ctx context.Context, result migrate.Result) error {
 		hint = "--apply changes over, after a question; " + hint
 	}
 	fmt.Fprintf(m.ErrOut, "\nNothing was changed. %s\n", hint)
+	return nil
+}
+
+// nameCluster notes what people call the cluster, unless the objects come from a file.
+func (m *migration) nameCluster(ctx context.Context) error {
+	if m.file != "" {
+		return nil
+	}
+	reader, err := m.reader()
+	if err != nil {
+		return err
+	}
+	m.readName(ctx, reader)
 	return nil
 }
 
@@ -211,11 +227,14 @@ func (m *migration) showOrChangeOver(ctx context.Context, result migrate.Result,
 // changeOver applies the result, or undoes it.
 func (m *migration) changeOver(ctx context.Context, c *migrate.Changeover, result migrate.Result) error {
 	c.Out, c.Every, c.DryRun = m.Out, time.Second, m.dryRun.options()
+	if err := m.nameCluster(ctx); err != nil {
+		return err
+	}
 	switch {
 	case m.dryRun.mode == dryRunClient:
 		return m.describe(c, result)
 	case m.undo:
-		if err := m.ask(ctx, fmt.Sprintf("Go back to %s?", result.Program), "nothing was changed"); err != nil {
+		if err := m.ask(ctx, fmt.Sprintf("Go back to %s%s?", result.Program, m.inCluster()), "nothing was changed"); err != nil {
 			return err
 		}
 		return c.Undo(ctx)
@@ -225,7 +244,7 @@ func (m *migration) changeOver(ctx context.Context, c *migrate.Changeover, resul
 		return err
 	}
 	undone := result.Program + " was not paused, and what was created has no effect yet (--apply continues, --undo removes it)"
-	if err := m.ask(ctx, fmt.Sprintf("Pause %s, and let kubectl-upgrade manage the nodes?", result.Program), undone); err != nil {
+	if err := m.ask(ctx, fmt.Sprintf("Pause %s%s, and let kubectl-upgrade manage the nodes?", result.Program, m.inCluster()), undone); err != nil {
 		return err
 	}
 	return c.Start(ctx, result)
@@ -256,7 +275,7 @@ func (m *migration) describe(c *migrate.Changeover, result migrate.Result) error
 			fmt.Sprintf("resume DaemonSet %s/%s: its nodeSelector is as it was", c.Other.Namespace, c.Other.DaemonSet),
 		}
 	}
-	fmt.Fprintf(m.Out, "\n%s would be changed over in these steps%s:\n", result.Program, m.dryRun)
+	fmt.Fprintf(m.Out, "\n%s would be changed over%s in these steps%s:\n", result.Program, m.inCluster(), m.dryRun)
 	for i, step := range steps {
 		fmt.Fprintf(m.Out, "%d. %s\n", i+1, step)
 	}

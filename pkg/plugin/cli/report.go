@@ -201,6 +201,10 @@ func (r *reporting) write(s clusterstate.Snapshot, at time.Time) error {
 	if err != nil {
 		return err
 	}
+	if made.ClusterName == "" && r.snapshotFile == "" {
+		r.noteName(s.Policy)
+		made.ClusterName = strings.Replace(r.clusterName, "https://", "", 1) // no link, in a title
+	}
 	text, err := r.draw(made)
 	switch {
 	case err != nil:

@@ -198,7 +198,7 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 func (p *program) follow(ctx context.Context, reader *reader, first clusterstate.Snapshot, f watch.Watcher) error {
 	f.Clients, f.Now = reader.clients(), p.now
 	first.Records, _ = reader.records(ctx) // without them the forecast is less exact
-	f.Display = watch.NewLog(p.Out, p.now)
+	f.Display = watch.NewLog(p.Out, p.clusterName, p.now)
 	_, _, terminal := p.terminal()
 	if terminal {
 		f.Display = watch.NewScreen(p.terminalOut, p.terminal, p.drawing)

@@ -83,6 +83,7 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool, d d
 	if err != nil {
 		return err
 	}
+	p.readName(ctx, reader)
 	p.printChange(name, map[bool]string{true: "suspended", false: "resumed"}[suspend], changed, d, owner, "spec.suspend")
 	return nil
 }
@@ -95,5 +96,5 @@ func (p *program) printChange(name, done string, changed bool, d dryRun, owner, 
 	if !changed {
 		done += " already"
 	}
-	fmt.Fprintf(p.told, "clusterupgrade.%s/%s %s%s\n", v1alpha1.Group, name, done, d)
+	p.answer(fmt.Sprintf("clusterupgrade.%s/%s %s", v1alpha1.Group, name, done), d)
 }

@@ -77,6 +77,9 @@ reported. kubectl upgrade doctor says which of them do not fit together.`,
 // write writes the versions for people.
 func (v versions) write(p *program) {
 	fmt.Fprintf(p.Out, "plugin        %s (%s, %s, time zones %s)\n", v.Plugin, v.Go, v.Platform, v.TimeZones)
+	if p.clusterName != "" {
+		fmt.Fprintf(p.Out, "cluster       %s\n", p.clusterName)
+	}
 	switch {
 	case v.Coordinator != "" && v.CoordinatorTimeZones != "":
 		fmt.Fprintf(p.Out, "coordinator   %s (time zones %s)\n", v.Coordinator, v.CoordinatorTimeZones)
@@ -104,12 +107,10 @@ func (v *versions) readCluster(ctx context.Context, p *program) error {
 			v.Agents[node.Status.AgentVersion]++
 		}
 	}
-	policy, err := reader.kinds.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
+	policy, err := reader.policy(ctx)
+	p.noteName(policy)
+	if err != nil || policy == nil {
+		return err
 	}
 	v.Coordinator, v.CoordinatorTimeZones = policy.Status.CoordinatorVersion, policy.Status.TimeZoneVersion
 	return nil

@@ -44,7 +44,7 @@ func TestReportIsWrittenThrough(t *testing.T) {
 		if info, err := os.Lstat(in(name)); err != nil || info.Mode().Type() != kind {
 			t.Errorf("%s: it is %v (%v), want %v", name, info, err, kind)
 		}
-		if text, err := os.ReadFile(in(name)); err != nil || !strings.HasPrefix(string(text), "## Upgrade") {
+		if text, err := os.ReadFile(in(name)); err != nil || !strings.HasPrefix(string(text), "## ") {
 			t.Errorf("%s has %.20q (%v)", name, text, err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestReportIsWrittenThrough(t *testing.T) {
 	report(in("pipe"))
 	select {
 	case text := <-read:
-		if !bytes.HasPrefix(text, []byte("## Upgrade")) {
+		if !bytes.HasPrefix(text, []byte("## ")) {
 			t.Errorf("the pipe got %.20q", text)
 		}
 	case <-time.After(10 * time.Second):
@@ -74,7 +74,7 @@ func TestReportIsWrittenThrough(t *testing.T) {
 	if to, err := os.Readlink(in("null")); to != "/dev/null" || err != nil {
 		t.Errorf("the symlink to a device leads to %q (%v)", to, err)
 	}
-	if out := report("-"); !strings.HasPrefix(out, "## Upgrade") {
+	if out := report("-"); !strings.HasPrefix(out, "## ") {
 		t.Errorf("standard output got %.20q", out)
 	}
 	if left, err := filepath.Glob(in(".*")); len(left) > 0 || err != nil {
@@ -102,7 +102,7 @@ func TestOutputsThatAreNoFiles(t *testing.T) {
 	if code := cli.Run(t.Context(), []string{"report", "v1.35.4", "--snapshot", savedSnapshot, "--output-file", log, "-o", "markdown"}, streams, "test"); code != 0 {
 		t.Errorf("got exit code %d and %s", code, errOut.String())
 	}
-	if text, err := os.ReadFile(log); err != nil || !strings.HasPrefix(string(text), "before\n## Upgrade") {
+	if text, err := os.ReadFile(log); err != nil || !strings.HasPrefix(string(text), "before\n## ") {
 		t.Errorf("what was written before is lost: %.30q (%v)", text, err)
 	}
 	for args, want := range map[string]string{

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
@@ -53,7 +54,7 @@ func windows(f Facts) (lines []Line) {
 	for _, s := range f.Schedules {
 		s.Spec.NodeSelector = nil // of whichever nodes
 		if v := schedule.NewMoment([]v1alpha1.MaintenanceSchedule{s}, f.Now).IgnoringWindows(nil, ""); v.Reason == v1alpha1.ReasonExcluded {
-			lines = append(lines, Line{"windows", Warn, v.Message, "Wait until it ends; a freeze is ended before its time with `kubectl upgrade unfreeze`"})
+			lines = append(lines, Line{"windows", Warn, v.Message, "Wait until it ends, or end it: " + request.EndExclusion(&s)})
 		}
 	}
 	return lines

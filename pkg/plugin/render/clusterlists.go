@@ -14,10 +14,11 @@ func ClusterPlans(plans fleet.Plans, o Options) string {
 		{title: "FIRST", leaves: 4, as: "first "}, {title: "START " + o.zoneName(), leaves: 5, as: "starts "}, {title: "END", leaves: 6, as: "ends "},
 		{title: "CHECKS", leaves: 2}, {title: "WHY"},
 	}
-	counts := map[fleet.Next]int{}
+	counts, all := map[fleet.Next]int{}, 0
 	for _, r := range plans.Items {
 		if !r.Repeated {
 			counts[r.Next]++
+			all++
 		}
 		upgrade := strings.TrimSpace(string(r.Type) + " " + r.To)
 		if r.Next == fleet.NextNothing {
@@ -35,13 +36,28 @@ func ClusterPlans(plans fleet.Plans, o Options) string {
 			columns[i].cells = append(columns[i].cells, one)
 		}
 	}
+	return o.draw(table{columns: withoutEmpty(columns)}) + "\n" + strings.Join(Paragraph(plansSentence(counts, all), o), "\n") + "\n"
+}
+
+// plansSentence says in how many of all clusters what happens next.
+func plansSentence(counts map[fleet.Next]int, all int) string {
 	var parts []string
-	for _, next := range []fleet.Next{fleet.NextCreate, fleet.NextContinue, fleet.NextWait, fleet.NextBlocked, fleet.NextNothing, fleet.NextUnknown} {
-		if counts[next] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[next], strings.ToLower(string(next))))
+	for _, one := range []struct {
+		next         fleet.Next
+		singly, many string
+	}{
+		{fleet.NextCreate, "gets an upgrade", "get an upgrade"}, {fleet.NextContinue, "goes on now", "go on now"}, {fleet.NextWait, "goes on later", "go on later"},
+		{fleet.NextBlocked, "needs a person", "need a person"}, {fleet.NextNothing, "has nothing to do", "have nothing to do"}, {fleet.NextUnknown, "did not answer", "did not answer"},
+	} {
+		switch n := counts[one.next]; n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+one.singly)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, one.many))
 		}
 	}
-	return o.draw(table{columns: withoutEmpty(columns)}) + "\n" + strings.Join(Paragraph(strings.Join(parts, ", ")+".", o), "\n") + "\n"
+	return fmt.Sprintf("Of %s %s.", fleet.Count(all), strings.Join(parts, ", "))
 }
 
 // checksOf counts the findings, such as "1 blocks, 2 warn".

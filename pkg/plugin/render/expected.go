@@ -14,7 +14,7 @@ func (o Options) predicted(end time.Time, from *plan.Basis) string {
 	case from == nil:
 		return o.when(end)
 	case from.Nodes == 0:
-		return o.when(end) + ", a guess: no node of this cluster was measured"
+		return o.when(end) + ", a guess: nothing like it was measured in this cluster"
 	}
 	text := o.when(end)
 	if from.EarliestEnd != nil && from.LatestEnd != nil && from.LatestEnd.Sub(*from.EarliestEnd) >= time.Minute {

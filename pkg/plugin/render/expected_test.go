@@ -18,7 +18,7 @@ func TestExpected(t *testing.T) {
 		from *plan.Basis
 		want string
 	}{
-		{&plan.Basis{}, clock(30) + " (in 30m), a guess: no node of this cluster was measured"},
+		{&plan.Basis{}, clock(30) + " (in 30m), a guess: nothing like it was measured in this cluster"},
 		{&plan.Basis{Nodes: 10, Upgrades: 2}, clock(30) + " (in 30m), from 10 nodes of 2 upgrades"},
 		{&plan.Basis{Nodes: 1, Upgrades: 1, EarliestEnd: at(20), LatestEnd: at(50)}, "between " + clock(20) + " and " + clock(50) + " (in 50m), from 1 node of 1 upgrade"},
 		{nil, clock(30) + " (in 30m)"},

@@ -16,6 +16,9 @@ import (
 // HistoryTable has a row for each upgrade.
 func HistoryTable(items []view.Ended, o Options) string {
 	if len(items) == 0 {
+		if o.Cluster != "" {
+			return "No upgrade has ended yet in " + o.Cluster + ".\n"
+		}
 		return "No upgrade has ended yet.\n"
 	}
 	if o.Wide {
@@ -112,7 +115,7 @@ func HistoryPage(e view.Ended, o Options) string {
 			}
 		}
 		for i, one := range []cell{
-			{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain},
+			{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {orDash(strings.TrimPrefix(strconv.Itoa(int(r.Attempts)), "0")), plain}, {ending(r), plain},
 		} {
 			columns[i].cells = append(columns[i].cells, one)
 		}

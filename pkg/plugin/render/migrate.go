@@ -39,6 +39,7 @@ func Migration(r migrate.Result, o Options) string {
 		rows = append(rows, []cell{{row.Setting, plain}, {string(row.Meaning), meaningColors[row.Meaning]}, {value, plain}, {becomes, plain}})
 	}
 	var b strings.Builder
+	b.WriteString(o.titles(o.clusterRows()))
 	b.WriteString(o.settings([]string{"SETTING", "MATCH", "VALUE", "BECOMES"}, rows))
 	if left > 0 {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("not shown: %d flags with their defaults; `-o wide` shows all", left), plain})
@@ -103,7 +104,9 @@ func SideBySide(program string, pairs []migrate.Pair, until time.Time, o Options
 		}
 		rows = append(rows, []cell{{o.spans(p.Theirs), plain}, {o.spans(p.Ours), plain}, verdict})
 	}
-	b.WriteString(o.table([]string{strings.ToUpper(program), "KUBECTL-UPGRADE", ""}, rows))
+	columns := columnsOf([]string{strings.ToUpper(program), "KUBECTL-UPGRADE", ""}, rows)
+	columns[1].leaves, columns[1].as = 1, "kubectl-upgrade: "
+	b.WriteString(o.draw(table{columns: columns}))
 	if n := len(pairs) - len(shown); n > 0 {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("not shown: %d more; `-o wide` shows all", n), plain})
 	}

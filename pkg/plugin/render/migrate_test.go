@@ -29,6 +29,7 @@ func TestMigrationScreens(t *testing.T) {
 	theirs := result.Window.Openings(from, until)
 	golden(t, "windows-same", render.SideBySide("kured", migrate.Compare(theirs, theirs), until, at(80)))
 	golden(t, "windows-differ", render.SideBySide("kured", migrate.Compare(theirs, theirs[:1]), until, at(80)))
+	golden(t, "windows-60", render.SideBySide("kured", migrate.Compare(theirs, theirs[:1]), until, at(60)))
 	golden(t, "windows-neither", render.SideBySide("kured", nil, until, at(80)))
 }
 

@@ -33,7 +33,7 @@ func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 	if len(shown) < len(rows) {
 		var rest []plan.NodePlan // where there is no room, every node is shown
 		for _, r := range rows[len(shown):] {
-			rest = append(rest, p.Nodes[r.first-1:r.first-1+len(r.names)]...)
+			rest = append(rest, r.nodes...)
 		}
 		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
 	}
@@ -116,6 +116,11 @@ func isLeftOut(n plan.NodePlan) bool {
 	return n.Decision == plan.Done && (n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonNotSelected)
 }
 
+// isIdle reports whether no upgrade asks anything of the node.
+func isIdle(n plan.NodePlan) bool {
+	return n.Decision == plan.Done && n.Reason == v1alpha1.ReasonNoUpgrade
+}
+
 // creates returns what is said about an upgrade that the policy asks for.
 func creates(u *v1alpha1.ClusterUpgrade, o Options) string {
 	text := fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(u.Name+" to "+u.Spec.Version, " to "))
@@ -125,24 +130,30 @@ func creates(u *v1alpha1.ClusterUpgrade, o Options) string {
 	return text
 }
 
-// decisions counts the nodes, such as "3: 1 go, 2 wait".
+// decisions counts the nodes, such as "3: 1 go, 2 wait". A node of which no upgrade asks anything has done nothing: it is idle.
 func decisions(nodes []plan.NodePlan) string {
 	if len(nodes) == 0 {
 		return "none"
 	}
-	numbers, leftOut := map[plan.Decision]int{}, 0
+	numbers, leftOut, idle := map[plan.Decision]int{}, 0, 0
 	for _, n := range nodes {
-		if isLeftOut(n) {
+		switch {
+		case isLeftOut(n):
 			leftOut++
-			continue
+		case isIdle(n):
+			idle++
+		default:
+			numbers[n.Decision]++
 		}
-		numbers[n.Decision]++
 	}
 	var parts []string
 	for _, decision := range []plan.Decision{plan.Go, plan.Wait, plan.Blocked, plan.Done} {
 		if n := numbers[decision]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(decision))))
 		}
+	}
+	if idle > 0 {
+		parts = append(parts, fmt.Sprintf("%d idle", idle))
 	}
 	if leftOut > 0 {
 		parts = append(parts, fmt.Sprintf("%d not selected", leftOut))

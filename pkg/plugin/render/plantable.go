@@ -11,29 +11,51 @@ import (
 
 // planRow is a node of a plan, or several that follow each other and differ in nothing but their names.
 type planRow struct {
-	first int // the number of the first in the order
+	first int // the number of the first in the order; 0: it has none
 	names []string
 	cells []cell // but the number and the name
+	nodes []plan.NodePlan
 }
 
-// planRows returns the rows of the nodes that are shown, and how many nodes those are. On a terminal nodes that are told
-// the same share one.
+// planRows returns the rows of the nodes that are shown, and how many nodes those are. Nodes that are not part of the upgrade
+// have no number, and come last. On a terminal nodes that are told the same share a row.
 func planRows(p plan.Plan, upgrade *view.Upgrade, o Options) (rows []planRow, nodes int) {
-	for i, n := range p.Nodes {
+	order := slices.Clone(p.Nodes)
+	slices.SortStableFunc(order, func(a, b plan.NodePlan) int {
+		switch {
+		case isLeftOut(a) == isLeftOut(b):
+			return 0
+		case isLeftOut(b):
+			return -1
+		}
+		return 1
+	})
+	for i, n := range order {
 		if o.Shows != nil && !o.Shows(n.Name) {
 			continue
 		}
 		nodes++
-		one := planRow{i + 1, []string{n.Name}, planCells(n, upgrade, o)}
+		one := planRow{i + 1, []string{n.Name}, planCells(n, upgrade, o), []plan.NodePlan{n}}
+		if isLeftOut(n) {
+			one.first = 0
+		}
 		if len(rows) > 0 && o.Width > 0 && !o.Wide {
-			if last := &rows[len(rows)-1]; last.first+len(last.names) == one.first && slices.Equal(last.cells, one.cells) {
-				last.names = append(last.names, n.Name)
+			if last := &rows[len(rows)-1]; last.follows(one) && slices.Equal(last.cells, one.cells) {
+				last.names, last.nodes = append(last.names, n.Name), append(last.nodes, n)
 				continue
 			}
 		}
 		rows = append(rows, one)
 	}
 	return rows, nodes
+}
+
+// follows reports whether nothing is between the row and the next one.
+func (r planRow) follows(next planRow) bool {
+	if r.first == 0 || next.first == 0 {
+		return r.first == next.first
+	}
+	return r.first+len(r.names) == next.first
 }
 
 // planCells returns what is told of a node.
@@ -46,12 +68,15 @@ func planCells(n plan.NodePlan, upgrade *view.Upgrade, o Options) []cell {
 	if o.upgradeSays(upgrade, n.Reason, n.Message) {
 		why.text = string(n.Reason)
 	}
-	to, decision := cell{orDash(n.To), plain}, cell{string(n.Decision), decisionColors[n.Decision]}
+	zone, to, decision := orDash(n.Zone), cell{orDash(n.To), plain}, cell{string(n.Decision), decisionColors[n.Decision]}
 	if isLeftOut(n) {
-		to, decision = cell{"-", plain}, cell{"-", plain}
+		zone, to, decision = "-", cell{"-", plain}, cell{"-", plain}
+	}
+	if isIdle(n) {
+		decision = cell{"-", plain}
 	}
 	return []cell{
-		{orDash(n.Group), plain}, {orDash(n.Zone), plain}, {orDash(n.From), plain}, to,
+		{orDash(n.Group), plain}, {zone, plain}, {orDash(n.From), plain}, to,
 		decision, {at(n.PredictedStart), plain}, {at(n.PredictedEnd), plain}, why,
 	}
 }
@@ -105,6 +130,9 @@ func planTable(p plan.Plan, rows []planRow, o Options) string {
 func alternates(p plan.Plan) bool {
 	zones := map[string]string{}
 	for _, n := range p.Nodes {
+		if isLeftOut(n) {
+			continue
+		}
 		if zone, seen := zones[n.Group]; seen && zone != n.Zone {
 			return true
 		}

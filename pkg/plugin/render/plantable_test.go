@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,8 +107,8 @@ func TestPlanDoesNotCountNodesThatSelectorsLeaveOut(t *testing.T) {
 	for _, want := range []string{
 		"\nNodes:      2: 1 wait, 1 done\n", "\nUnmanaged:  2, which the UpgradePolicy's nodeSelector does not match\n",
 		"\n            and 1, which the upgrade's nodeSelector does not match\n",
-		"\n2   w1     -       v1.34.4   v1.34.5   Done       UpToDate\n", "\n3   w2     -       v1.34.4   -         -          Unmanaged\n",
-		"\n5   w4     -       v1.34.4   -         -          NotSelected\n",
+		"\n2   w1     -       v1.34.4   v1.34.5   Done       UpToDate\n", "\n-   w3     -       v1.34.4   -         -          Unmanaged\n",
+		"\n-   w4     -       v1.34.4   -         -          NotSelected\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -116,6 +117,30 @@ func TestPlanDoesNotCountNodesThatSelectorsLeaveOut(t *testing.T) {
 	o.Rows, o.Width = 1, 80
 	if text := render.Plan(p, nil, o); !strings.Contains(text, "and more nodes, 4: 1 done, 3 not selected;") {
 		t.Errorf("with one row:\n%s", text)
+	}
+	o.Rows = 0
+	slices.Reverse(p.Nodes)
+	for i := range p.Nodes {
+		p.Nodes[i].Zone = fmt.Sprintf("eu-%d", i)
+	}
+	p.Nodes[3].Zone, p.Nodes[4].Zone = "eu-a", "eu-b"
+	text = render.Plan(p, nil, o)
+	for _, want := range []string{"\n1   w1      -       eu-a   v1.34.4 ", "\n2   w0      -       eu-b   v1.34.4 ", "\n-   w3 w2   -       -      v1.34.4   -         -          Unmanaged\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("in another order, with zones: %q is not in\n%s", want, text)
+		}
+	}
+}
+
+// TestPlanOfNothing checks that nodes of which no upgrade asks anything are idle, and neither done nor to go.
+func TestPlanOfNothing(t *testing.T) {
+	var p plan.Plan
+	for i := range 3 {
+		p.Nodes = append(p.Nodes, plan.NodePlan{Name: fmt.Sprintf("w%d", i), From: "v1.34.4", Decision: plan.Done, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is requested"})
+	}
+	text := render.Plan(p, nil, render.Options{Now: now, Zone: time.UTC})
+	if !strings.Contains(text, "\nNodes:      3: 3 idle\n") || !strings.Contains(text, "\n1   w0     -       v1.34.4   -    -          NoUpgrade: no upgrade is requested\n") {
+		t.Errorf("got\n%s", text)
 	}
 }
 

@@ -31,7 +31,7 @@ func Follow(p view.Progress, lines int, o Options) string {
 		room = max(lines-strings.Count(b.String(), "\n")-2, 1) // an empty line, and the header
 	}
 	shown, rest := choose(p.Nodes, room)
-	b.WriteString("\n" + progressTable(shown, o))
+	b.WriteString("\n" + progressTable(p.Upgrade, shown, o))
 	if len(rest) > 0 {
 		b.WriteString(o.cut(fmt.Sprintf("and %s", tally(rest, " more")), o.Width) + "\n")
 	}
@@ -205,13 +205,17 @@ const nameShare = 3
 
 // progressTable has one line for each node, whatever the width: texts are cut, and on a
 // narrow terminal the reasons are only in the lines above the table.
-func progressTable(nodes []view.NodeProgress, o Options) string {
+func progressTable(u view.Upgrade, nodes []view.NodeProgress, o Options) string {
 	header := []cell{{"NODE", bold}, {"STEP", bold}, {"PROGRESS", bold}, {"TIME", bold}, {"WHY", bold}}
 	rows := [][]cell{header}
 	for _, n := range nodes {
+		why := progressWhy(n, o)
+		if u.Outcome == "" && n.RetryTime == nil && o.upgradeSays(&u, n.Reason, n.Message) {
+			why = string(n.Reason) // the lines above have the sentence
+		}
 		rows = append(rows, []cell{
 			{n.Name, plain}, {orDash(string(n.Step)), stateColors[n.State]}, {bar(nodeShare(n), o.barWidth()), stateColors[n.State]},
-			{progressTime(n, o), plain}, {progressWhy(n, o), whyColor(n.Node)},
+			{progressTime(n, o), plain}, {why, whyColor(n.Node)},
 		})
 	}
 	if o.narrow() {

@@ -91,6 +91,18 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowSaysOnce checks that what holds the whole upgrade is told above the nodes, and not again for each.
+func TestFollowSaysOnce(t *testing.T) {
+	p := view.Progress{Upgrade: view.Upgrade{Name: "v1.34.5", To: "v1.34.5", Reason: v1alpha1.ReasonSuspended, Message: "upgrade v1.34.5 is suspended"}}
+	for _, name := range []string{"w1", "w2"} {
+		p.Nodes = append(p.Nodes, view.NodeProgress{Node: view.Node{Name: name, State: view.StateWaiting, Step: v1alpha1.StepWaiting, Reason: p.Upgrade.Reason, Message: p.Upgrade.Message}})
+	}
+	text := render.Follow(p, 0, render.Options{Now: now, Zone: time.UTC, Width: 100})
+	if strings.Count(text, "upgrade v1.34.5 is suspended") != 1 || strings.Count(text, "   Suspended\n") != 2 {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // TestFollowFitsTheTerminal checks that no line is wider than the terminal.
 func TestFollowFitsTheTerminal(t *testing.T) {
 	for width := 40; width <= 200; width++ {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -171,8 +172,8 @@ func scheduleLine(s view.Schedule, o Options) cell {
 	return cell{text, map[string]color{"Open": green, "Invalid": red}[s.State]}
 }
 
-// count counts the nodes, such as "3: 1 done, 2 waiting". Without an upgrade, nothing is
-// done: the nodes are idle.
+// count counts the nodes, such as "3: 1 done, 2 waiting". A node of which no upgrade asks anything has done nothing: it is
+// idle.
 func count(s view.Status) string {
 	if len(s.Nodes) == 0 && len(s.Unmanaged) > 0 {
 		return "none matches the UpgradePolicy's nodeSelector"
@@ -180,13 +181,17 @@ func count(s view.Status) string {
 	if len(s.Nodes) == 0 {
 		return "none: no agent has reported; see `kubectl -n kubectl-upgrade get pods`"
 	}
-	numbers := map[view.State]int{}
+	numbers, idle := map[view.State]int{}, 0
 	for _, node := range s.Nodes {
+		if node.State == view.StateDone && (s.Upgrade == nil || node.Reason == v1alpha1.ReasonNoUpgrade) {
+			idle++
+			continue
+		}
 		numbers[node.State]++
 	}
 	states := byState(numbers)
-	if s.Upgrade == nil {
-		states = strings.Replace(states, "done", "idle", 1)
+	if idle > 0 {
+		states = strings.TrimPrefix(fmt.Sprintf("%s, %d idle", states, idle), ", ")
 	}
 	return fmt.Sprintf("%d: %s", len(s.Nodes), states)
 }

@@ -20,6 +20,10 @@ func TestWithoutUpgradeNodesAreIdle(t *testing.T) {
 	if got := count(s); got != "2: 2 done" {
 		t.Errorf("with an upgrade: got %q", got)
 	}
+	s.Nodes = append(s.Nodes, view.Node{Name: "c", State: view.StateActive}, view.Node{Name: "d", State: view.StateDone, Reason: v1alpha1.ReasonNoUpgrade})
+	if got := count(s); got != "4: 2 done, 1 active, 1 idle" {
+		t.Errorf("with an upgrade of others: got %q", got)
+	}
 }
 
 // TestHoldHintHasNames checks that the command that removes a hold can be copied, unless

@@ -21,7 +21,8 @@ type Report struct {
 	Kind       string `json:"kind"`
 	// GeneratedTime is the instant that the report shows.
 	GeneratedTime time.Time `json:"generatedTime"`
-	// ClusterName is what the UpgradePolicy called the cluster when the upgrade ended, or calls it.
+	// ClusterName is what the UpgradePolicy called the cluster when the upgrade ended, or calls it; without either the
+	// plugin names the kubeconfig's context and server.
 	ClusterName string  `json:"clusterName,omitempty"`
 	Upgrade     Upgrade `json:"upgrade"`
 	// Usual is how long the parts of a node's upgrade were expected to take.
@@ -75,6 +76,21 @@ type Upgrade struct {
 
 // Ended reports whether the upgrade has ended.
 func (u Upgrade) Ended() bool { return u.Outcome != "" }
+
+// Standing returns in words where an upgrade stands that has not ended.
+func (u Upgrade) Standing() string {
+	switch {
+	case u.Suspended:
+		return "suspended"
+	case u.Stalled:
+		return "needs a person"
+	case u.Reason.Info().NeedsPerson:
+		return "waits for a person"
+	case !u.Triggered:
+		return "not begun"
+	}
+	return "in progress"
+}
 
 // Took returns how long the upgrade took, or takes already at now.
 func (u Upgrade) Took(now time.Time) time.Duration {

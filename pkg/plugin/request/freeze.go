@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // Freeze is a request for a freeze: the arguments of `kubectl upgrade freeze`.
@@ -82,6 +83,25 @@ func FreezeToEnd(schedules []v1alpha1.MaintenanceSchedule, name string, now time
 // IsFreeze reports whether a schedule has exclusions and no window.
 func IsFreeze(s v1alpha1.MaintenanceSchedule) bool {
 	return len(s.Spec.MaintenanceWindows) == 0 && len(s.Spec.MaintenanceExclusions) > 0
+}
+
+// EndExclusion returns the command that ends what a schedule excludes.
+func EndExclusion(s *v1alpha1.MaintenanceSchedule) string {
+	if IsFreeze(*s) {
+		return "kubectl upgrade unfreeze " + s.Name
+	}
+	return "kubectl edit maintenanceschedule " + s.Name
+}
+
+// endExclusions returns the commands that end what excludes nodes with these labels at that instant.
+func endExclusions(schedules []v1alpha1.MaintenanceSchedule, labels map[string]string, kind v1alpha1.UpgradeType, at time.Time) string {
+	var commands []string
+	for i := range schedules {
+		if schedule.NewMoment(schedules[i:i+1], at).IgnoringWindows(labels, kind).Reason == v1alpha1.ReasonExcluded {
+			commands = append(commands, "`"+EndExclusion(&schedules[i])+"`")
+		}
+	}
+	return strings.Join(commands, " and ")
 }
 
 // isOver reports whether none of a freeze's exclusions can hold again.

@@ -204,6 +204,7 @@ func refuseFreeze(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.Cluste
 	}
 	schedules := schedule.NewMoment(s.Schedules, at)
 	var held schedule.Verdict
+	commands := ""
 	for _, n := range decided.Nodes {
 		if !IsToGo(n) {
 			continue
@@ -213,12 +214,14 @@ func refuseFreeze(s clusterstate.Snapshot, decided plan.Plan, u *v1alpha1.Cluste
 		if verdict.Reason != v1alpha1.ReasonExcluded {
 			return nil
 		}
-		held = verdict
+		if held = verdict; commands == "" {
+			commands = endExclusions(s.Schedules, s.Nodes[i].Labels, cmp.Or(n.Spec.Type, kind), at)
+		}
 	}
 	if held.Reason == "" {
 		return nil
 	}
-	next := "wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"
+	next := "wait until it ends, give a --start-time after it, or end it: " + commands
 	if u.Spec.IgnoresWindows() {
 		next = "--ignore-windows does not ignore exclusions: " + next
 	}

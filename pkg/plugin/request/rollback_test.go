@@ -132,7 +132,7 @@ func TestRollback(t *testing.T) {
 		"it has failed, retry":              {ranBefore(upgrade("rollback-v1.34.3", takingBack(), failed)), retry(back()), "creates rollback-v1.34.3-2 retryOf rollback-v1.34.3"},
 		"the last one failed":               {ranBefore(upgrade("rollback-v1.34.3", takingBack(), ended(v1alpha1.OutcomeFailed))), back(), newest + "error: the last upgrade to v1.34.3, rollback-v1.34.3, ended: Failed: see `kubectl upgrade history rollback-v1.34.3`, and add --retry to start again"},
 		"of others":                         {ranBefore(upgrade("rollback-v1.34.3", takingBack("w-1"), ended(v1alpha1.OutcomeFailed))), back(), newest + "creates rollback-v1.34.3-2"},
-		"a freeze":                          {altered(ranBefore(), func(s *clusterstate.Snapshot) { s.Schedules = frozen(now.AddDate(0, 0, 1)).Schedules }), back(), newest + "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
+		"a freeze":                          {altered(ranBefore(), func(s *clusterstate.Snapshot) { s.Schedules = frozen(now.AddDate(0, 0, 1)).Schedules }), back(), newest + "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze f`"},
 		// What apply does beside a Rollback.
 		"an upgrade to its version": {ranBefore(upgrade("rollback-v1.34.5", takingBack())), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
 		"an upgrade to its minor":   {ranBefore(upgrade("rollback-v1.34.5", takingBack())), Upgrade{Version: "v1.34"}, "v1.34 is v1.34.10, its newest patch. | creates v1.34.10"},

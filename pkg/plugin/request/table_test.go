@@ -176,8 +176,9 @@ func TestRequest(t *testing.T) {
 		"retry of nothing":                                {cluster(), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: no upgrade to v1.34.5 has failed"},
 		"the last one was rolled back":                    {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeRolledBack))), Upgrade{Version: "v1.34.5"}, "error: the last upgrade to v1.34.5, v1.34.5, ended: RolledBack: see `kubectl upgrade history v1.34.5`, and add --retry to start again"},
 		"the last one, retry":                             {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeFailed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
-		"a freeze":                                        {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5"}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
-		"a freeze, windows ignored":                       {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", IgnoreWindows: true}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; --ignore-windows does not ignore exclusions: wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
+		"a freeze":                                        {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5"}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze f`"},
+		"a freeze, windows ignored":                       {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", IgnoreWindows: true}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; --ignore-windows does not ignore exclusions: wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze f`"},
+		"two freezes, and an exclusion beside windows":    {frozenTwice(), Upgrade{Version: "v1.34.5"}, "error: exclusion f/freeze holds until 2026-11-20 12:00 UTC: audit; wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze f` and `kubectl upgrade unfreeze g` and `kubectl edit maintenanceschedule nights`"},
 		"after a freeze":                                  {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", StartTime: in(48 * time.Hour)}, "creates v1.34.5"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,6 +246,18 @@ func in(d time.Duration) *time.Time {
 func reachedAll() clusterstate.Snapshot {
 	to, _, _ := resolve(clusterstate.Snapshot{}, "v1.34.5")
 	return reached(cluster(), to)
+}
+
+// frozenTwice returns a cluster in which two freezes hold, and an exclusion of a schedule that has windows.
+func frozenTwice() clusterstate.Snapshot {
+	s := frozen(now.AddDate(0, 0, 2))
+	for _, name := range []string{"g", "nights"} {
+		f, _ := Freeze{Name: name, Start: now, End: now.AddDate(0, 0, 1), Reason: "audit"}.Object()
+		s.Schedules = append(s.Schedules, *f)
+	}
+	last := &s.Schedules[len(s.Schedules)-1].Spec
+	last.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: last.MaintenanceExclusions[0].Period}}
+	return s
 }
 
 func frozen(until time.Time) clusterstate.Snapshot {

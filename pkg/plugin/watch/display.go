@@ -111,17 +111,25 @@ func (s *screen) Close() { fmt.Fprint(s.terminal, leaveScreen+render.Sanitize(s.
 // log writes a line for each change.
 type log struct {
 	out         io.Writer
+	cluster     string
 	now         func() time.Time
 	before      *view.Status
 	unreachable bool
 }
 
-// NewLog returns a Display that writes a line for each change.
-func NewLog(out io.Writer, now func() time.Time) Display { return &log{out: out, now: now} }
+// NewLog returns a Display that writes a line for each change, and before them one with what people call the cluster, unless
+// that is empty.
+func NewLog(out io.Writer, cluster string, now func() time.Time) Display {
+	return &log{out: out, cluster: cluster, now: now}
+}
 
 // Show is part of Display.
 func (l *log) Show(f Frame) error {
-	for _, line := range render.Transitions(l.before, f.Status, l.now()) {
+	lines := render.Transitions(l.before, f.Status, l.now())
+	if l.before == nil && l.cluster != "" {
+		lines = append([]string{l.now().UTC().Format(time.RFC3339) + " cluster " + l.cluster}, lines...)
+	}
+	for _, line := range lines {
 		if _, err := fmt.Fprintln(l.out, line); err != nil {
 			return err
 		}

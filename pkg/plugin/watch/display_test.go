@@ -107,7 +107,7 @@ func TestScreenRemovesEscapes(t *testing.T) {
 func TestLogWritesEachChangeOnce(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)
-	l := NewLog(&out, func() time.Time { return now })
+	l := NewLog(&out, "prod-eu-1", func() time.Time { return now })
 	status := func(step v1alpha1.Step) view.Status {
 		return view.Status{Nodes: []view.Node{{Name: "w1", Step: step}}}
 	}
@@ -116,7 +116,9 @@ func TestLogWritesEachChangeOnce(t *testing.T) {
 		l.Show(f)
 		return out.String()
 	}
-	show(Frame{Status: status(v1alpha1.StepDraining)})
+	if got := show(Frame{Status: status(v1alpha1.StepDraining)}); !strings.HasPrefix(got, "2026-12-24T18:00:00Z cluster prod-eu-1\n2026-12-24T18:00:00Z ") {
+		t.Errorf("at first: %q", got)
+	}
 	for _, test := range []struct {
 		name, want string
 		frame      Frame

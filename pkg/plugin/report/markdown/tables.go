@@ -41,8 +41,16 @@ func (d *document) nodes() {
 		if n.Rehearsal != "" {
 			result += "; " + text(n.Rehearsal)
 		}
-		d.row(code(n.Name), versions, d.clock(n.StartTime), d.clock(n.EndTime), took(time.Duration(n.OutOfServiceSeconds)*time.Second), parts(n), fmt.Sprint(n.Attempts), result)
+		d.row(code(n.Name), versions, d.clock(n.StartTime), d.clock(n.EndTime), took(time.Duration(n.OutOfServiceSeconds)*time.Second), parts(n), attempts(n), result)
 	}
+}
+
+// attempts returns how often the node was taken out of service for it. A node whose certificates are renewed stays in.
+func attempts(n report.Node) string {
+	if n.Attempts == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n.Attempts)
 }
 
 func parts(n report.Node) string {

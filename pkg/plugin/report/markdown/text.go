@@ -102,11 +102,7 @@ func title(u report.Upgrade) string {
 
 func (d *document) summary() {
 	u := d.Upgrade
-	outcome := cmp.Or(string(u.Outcome), "in progress")
-	if u.Suspended {
-		outcome = "suspended"
-	}
-	d.line("## %s: %s\n", text(d.Of(title(u))), outcome)
+	d.line("## %s: %s\n", text(d.Of(title(u))), cmp.Or(string(u.Outcome), u.Standing()))
 	if u.Message != "" {
 		d.line("%s\n", d.said(u.Message))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
@@ -50,6 +51,28 @@ func TestText(t *testing.T) {
 		want, err := os.ReadFile(file)
 		if err != nil || string(want) != got {
 			t.Errorf("%s differs from what is written now (%v); `go test ./pkg/plugin/report/markdown -update` writes it", file, err)
+		}
+	}
+}
+
+// TestTitleSaysWhereTheUpgradeStands checks that a report of an upgrade that has not ended says what it waits for: one that
+// failed is not in progress.
+func TestTitleSaysWhereTheUpgradeStands(t *testing.T) {
+	for want, alter := range map[string]func(*report.Upgrade){
+		"in progress":        func(u *report.Upgrade) {},
+		"needs a person":     func(u *report.Upgrade) { u.Stalled, u.Reason = true, v1alpha1.ReasonNodeFailed },
+		"waits for a person": func(u *report.Upgrade) { u.Reason = v1alpha1.ReasonApprovalRequired },
+		"suspended":          func(u *report.Upgrade) { u.Suspended = true },
+		"not begun":          func(u *report.Upgrade) { u.Triggered = false },
+	} {
+		s, at := upgradesample.Running()
+		r, err := report.New(s, upgradesample.Name, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alter(&r.Upgrade)
+		if title, _, _ := strings.Cut(draw(t, r), "\n"); !strings.HasSuffix(title, ": "+want) {
+			t.Errorf("want %s, got %s", want, title)
 		}
 	}
 }

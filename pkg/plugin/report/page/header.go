@@ -52,16 +52,19 @@ func badgeOf(u report.Upgrade) badge {
 		return badge{"bad", "Rolled back"}
 	case u.Outcome != "":
 		return badge{"bad", string(u.Outcome)}
-	case u.Suspended:
-		return badge{"warn", "Suspended"}
-	case u.Stalled:
-		return badge{"bad", "Needs a person"}
-	case u.Reason.Info().NeedsPerson:
-		return badge{"warn", "Waits for a person"}
-	case !u.Triggered:
-		return badge{"neutral", "Not begun"}
 	}
-	return badge{"busy", "In progress"}
+	standing, class := u.Standing(), "busy"
+	switch {
+	case u.Suspended:
+		class = "warn"
+	case u.Stalled:
+		class = "bad"
+	case u.Reason.Info().NeedsPerson:
+		class = "warn"
+	case !u.Triggered:
+		class = "neutral"
+	}
+	return badge{class, strings.ToUpper(standing[:1]) + standing[1:]}
 }
 
 // facts returns the summary.

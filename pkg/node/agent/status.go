@@ -24,7 +24,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Retry:    v1alpha1.Retry{Attempts: s.Attempts, Failures: s.Failures, Time: timeOf(s.RetryAt)},
 		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom, FromSoftReboots: s.FromSoftReboots},
 		Method:   s.Method, MethodMessage: s.MethodMessage, Rehearsal: s.Rehearsal,
-		AttachedVolumes: s.AttachedVolumes,
+		AttachedVolumes: s.AttachedVolumes, PartsBefore: s.Parts,
 		EtcdSnapshot:    s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
 	if s.Upgrade.UID != "" {
@@ -48,7 +48,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: ptr.Deref(status.Retry.Time, metav1.Time{}).Time,
 		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
 		Method: status.Method, MethodMessage: status.MethodMessage, Rehearsal: status.Rehearsal,
-		AttachedVolumes: status.AttachedVolumes,
+		AttachedVolumes: status.AttachedVolumes, Parts: status.PartsBefore,
 		Snapshot:        status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}
 	s.Reason, s.Message = causeOf(status)

@@ -16,7 +16,7 @@ type Whole struct {
 	// +optional
 	Resources PartHandling `json:"resources,omitempty"`
 
-	// Drivers is Wait or Ignore, for the CSI drivers in the node's CSINode. One without a CSIDriver object is not waited
+	// Drivers is Wait or Ignore, for the CSI drivers in the node's CSINode, and that they serve. One without a CSIDriver object is not waited
 	// for. A strategy's default: Wait.
 	// +optional
 	Drivers PartHandling `json:"drivers,omitempty"`
@@ -63,6 +63,13 @@ type NodeParts struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +optional
 	Drivers []string `json:"drivers,omitempty"`
+	// ServingDrivers are those of drivers whose socket answered on the node: the kubelet leaves a driver in the CSINode
+	// over a reboot.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +optional
+	ServingDrivers []string `json:"servingDrivers,omitempty"`
 	// DaemonSets are those that had a Ready pod on the node, as namespace/name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

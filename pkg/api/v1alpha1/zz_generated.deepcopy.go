@@ -1231,6 +1231,11 @@ func (in *NodeParts) DeepCopyInto(out *NodeParts) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ServingDrivers != nil {
+		in, out := &in.ServingDrivers, &out.ServingDrivers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.DaemonSets != nil {
 		in, out := &in.DaemonSets, &out.DaemonSets
 		*out = make([]string, len(*in))

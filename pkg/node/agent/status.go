@@ -25,7 +25,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom, FromSoftReboots: s.FromSoftReboots},
 		Method:   s.Method, MethodMessage: s.MethodMessage, Rehearsal: s.Rehearsal,
 		AttachedVolumes: s.AttachedVolumes, PartsBefore: s.Parts,
-		EtcdSnapshot:    s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
+		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
 	if s.Upgrade.UID != "" {
 		status.Upgrade = &s.Upgrade
@@ -49,7 +49,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
 		Method: status.Method, MethodMessage: status.MethodMessage, Rehearsal: status.Rehearsal,
 		AttachedVolumes: status.AttachedVolumes, Parts: status.PartsBefore,
-		Snapshot:        status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
+		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}
 	s.Reason, s.Message = causeOf(status)
 	for _, step := range status.Steps {

@@ -98,7 +98,7 @@ func (w *wholeSense) compare(ctx context.Context, r *round) {
 func (w *wholeSense) look(ctx context.Context, r *round, drivers, pods bool) (whole.Seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
 	defer cancel()
-	seen := whole.Seen{Node: r.node, Merged: r.Host.Extensions, Unmerged: r.Host.Unmerged}
+	seen := whole.Seen{Node: r.node, Plugins: r.Host.Plugins, Merged: r.Host.Extensions, Unmerged: r.Host.Unmerged}
 	var driversUnread, podsUnread error
 	if drivers {
 		var found *storagev1.CSINode

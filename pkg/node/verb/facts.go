@@ -31,6 +31,8 @@ type HostFacts struct {
 	// folder from which they could be.
 	Extensions []string `json:"extensions,omitempty"`
 	Unmerged   []string `json:"unmerged,omitempty"`
+	// Plugins are the names of the kubelet's plugins, such as CSI drivers, at whose sockets a program listens.
+	Plugins []string `json:"plugins,omitempty"`
 	// Merged is the version that is merged into /usr in this boot.
 	Merged string `json:"merged,omitempty"`
 	// MissingImage is where the image of Merged should be, if it is not on the disk: nothing could

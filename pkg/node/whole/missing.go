@@ -32,7 +32,7 @@ func Compare(before *v1alpha1.NodeParts, now Seen, of v1alpha1.Whole) (m Missing
 		}
 	}
 	if waits(of.Drivers) {
-		m.Drivers = without(before.Drivers, now.drivers())
+		m.Drivers = bounded(slices.Concat(without(before.Drivers, now.drivers()), without(before.ServingDrivers, now.Plugins)))
 	}
 	if waits(of.DaemonSets) {
 		m.DaemonSets = without(before.DaemonSets, now.ready())

@@ -23,6 +23,8 @@ type Seen struct {
 	CSINode *storagev1.CSINode
 	// Pods are those on the node.
 	Pods []corev1.Pod
+	// Plugins are the names of the kubelet's plugins at whose sockets a program listens.
+	Plugins []string
 	// Merged are the system extensions that are merged, and Unmerged those that have a file and are not.
 	Merged, Unmerged []string
 }
@@ -33,6 +35,7 @@ func Parts(s Seen) *v1alpha1.NodeParts {
 		Drivers: bounded(s.drivers()), DaemonSets: bounded(s.ready()), Extensions: bounded(slices.Clone(s.Merged)),
 		Taints: bounded(taintsOf(s.Node)), NetworkUnavailable: networkUnavailable(s.Node),
 	}
+	parts.ServingDrivers = both(parts.Drivers, s.Plugins)
 	for name, quantity := range s.Node.Status.Allocatable {
 		if n := quantity.Value(); n > 0 && counts(name) {
 			parts.Resources = append(parts.Resources, v1alpha1.NodeResource{Name: string(name), Allocatable: n})
@@ -42,6 +45,9 @@ func Parts(s Seen) *v1alpha1.NodeParts {
 	parts.Resources = parts.Resources[:min(len(parts.Resources), MaxParts)]
 	return parts
 }
+
+// both returns the items of a list that are also in others.
+func both(list, others []string) []string { return without(list, without(list, others)) }
 
 // bounded sorts a list, removes what is twice in it, and shortens it.
 func bounded(list []string) []string {

@@ -27,6 +27,7 @@ func gpuNode() Seen {
 		Node:    node,
 		CSINode: &storagev1.CSINode{Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi.example.com"}}}},
 		Pods:    []corev1.Pod{podOf("kube-system", "gpu", true), podOf("kube-system", "broken", false), podOf(v1alpha1.Namespace, "node-agent", true), {}},
+		Plugins: []string{"csi.example.com", "another.example.com"},
 		Merged:  []string{"docker"},
 	}
 }
@@ -43,7 +44,7 @@ var waitsForAll = v1alpha1.DefaultStrategy().Whole
 func TestParts(t *testing.T) {
 	want := &v1alpha1.NodeParts{
 		Resources: []v1alpha1.NodeResource{{Name: "hugepages-2Mi", Allocatable: 4 << 30}, {Name: "nvidia.com/gpu", Allocatable: 8}},
-		Drivers:   []string{"csi.example.com"}, DaemonSets: []string{"kube-system/gpu"}, Extensions: []string{"docker"}, Taints: []string{"gpu:NoSchedule"},
+		Drivers:   []string{"csi.example.com"}, ServingDrivers: []string{"csi.example.com"}, DaemonSets: []string{"kube-system/gpu"}, Extensions: []string{"docker"}, Taints: []string{"gpu:NoSchedule"},
 	}
 	if diff := cmp.Diff(want, Parts(gpuNode())); diff != "" {
 		t.Error(diff)
@@ -82,18 +83,19 @@ func TestCompare(t *testing.T) {
 		ignores func(*v1alpha1.Whole)
 		want    []string
 	}{
-		"the same":              {func(*Seen) {}, nil, nil},
-		"no resource":           {func(s *Seen) { delete(s.Node.Status.Allocatable, "nvidia.com/gpu") }, func(w *v1alpha1.Whole) { w.Resources = v1alpha1.PartIgnore }, []string{"nvidia.com/gpu 0 of 8"}},
-		"some of it":            {func(s *Seen) { s.Node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("7") }, nil, []string{"nvidia.com/gpu 7 of 8"}},
-		"more of it":            {func(s *Seen) { s.Node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("9") }, nil, nil},
-		"huge pages":            {func(s *Seen) { s.Node.Status.Allocatable["hugepages-2Mi"] = resource.MustParse("2Gi") }, nil, []string{"hugepages-2Mi 2Gi of 4Gi"}},
-		"no CPU":                {func(s *Seen) { delete(s.Node.Status.Allocatable, "cpu") }, nil, nil},
-		"no CSINode":            {func(s *Seen) { s.CSINode = nil }, func(w *v1alpha1.Whole) { w.Drivers = v1alpha1.PartIgnore }, []string{"driver csi.example.com"}},
-		"no pod":                {func(s *Seen) { s.Pods = nil }, func(w *v1alpha1.Whole) { w.DaemonSets = v1alpha1.PartIgnore }, []string{"DaemonSet kube-system/gpu"}},
-		"a pod that is not":     {func(s *Seen) { s.Pods[0] = podOf("kube-system", "gpu", false) }, nil, []string{"DaemonSet kube-system/gpu"}},
-		"a pod that ends":       {func(s *Seen) { s.Pods[0].DeletionTimestamp = &metav1.Time{} }, nil, []string{"DaemonSet kube-system/gpu"}},
-		"not merged":            {func(s *Seen) { s.Merged, s.Unmerged = nil, []string{"docker", "new"} }, func(w *v1alpha1.Whole) { w.Extensions = v1alpha1.PartIgnore }, []string{"extension docker"}},
-		"an extension was gone": {func(s *Seen) { s.Merged = nil }, nil, nil},
+		"the same":                     {func(*Seen) {}, nil, nil},
+		"no resource":                  {func(s *Seen) { delete(s.Node.Status.Allocatable, "nvidia.com/gpu") }, func(w *v1alpha1.Whole) { w.Resources = v1alpha1.PartIgnore }, []string{"nvidia.com/gpu 0 of 8"}},
+		"some of it":                   {func(s *Seen) { s.Node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("7") }, nil, []string{"nvidia.com/gpu 7 of 8"}},
+		"more of it":                   {func(s *Seen) { s.Node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("9") }, nil, nil},
+		"huge pages":                   {func(s *Seen) { s.Node.Status.Allocatable["hugepages-2Mi"] = resource.MustParse("2Gi") }, nil, []string{"hugepages-2Mi 2Gi of 4Gi"}},
+		"no CPU":                       {func(s *Seen) { delete(s.Node.Status.Allocatable, "cpu") }, nil, nil},
+		"no CSINode":                   {func(s *Seen) { s.CSINode = nil }, func(w *v1alpha1.Whole) { w.Drivers = v1alpha1.PartIgnore }, []string{"driver csi.example.com"}},
+		"a driver that does not serve": {func(s *Seen) { s.Plugins = nil }, func(w *v1alpha1.Whole) { w.Drivers = v1alpha1.PartIgnore }, []string{"driver csi.example.com"}},
+		"no pod":                       {func(s *Seen) { s.Pods = nil }, func(w *v1alpha1.Whole) { w.DaemonSets = v1alpha1.PartIgnore }, []string{"DaemonSet kube-system/gpu"}},
+		"a pod that is not":            {func(s *Seen) { s.Pods[0] = podOf("kube-system", "gpu", false) }, nil, []string{"DaemonSet kube-system/gpu"}},
+		"a pod that ends":              {func(s *Seen) { s.Pods[0].DeletionTimestamp = &metav1.Time{} }, nil, []string{"DaemonSet kube-system/gpu"}},
+		"not merged":                   {func(s *Seen) { s.Merged, s.Unmerged = nil, []string{"docker", "new"} }, func(w *v1alpha1.Whole) { w.Extensions = v1alpha1.PartIgnore }, []string{"extension docker"}},
+		"an extension was gone":        {func(s *Seen) { s.Merged = nil }, nil, nil},
 		"what is new": {func(s *Seen) {
 			s.CSINode.Spec.Drivers = append(s.CSINode.Spec.Drivers, storagev1.CSINodeDriver{Name: "new"})
 			s.Pods, s.Merged = append(s.Pods, podOf("default", "new", false)), append(s.Merged, "new")

@@ -46,6 +46,9 @@ var bugs = []bug{
 	{"a node is taken back into service unverified", []edit{
 		{"pkg/node/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
 	}},
+	{"a node is uncordoned without its devices", []edit{
+		{"pkg/node/machine/verifying.go", "case !isWhole(s, o):", "case !isWhole(s, o) && s.Upgrade.UID == \"\":"},
+	}},
 	{"a person's cordon is removed", []edit{
 		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !setByOthers(node, cordonField) {", "{"},
 	}},

@@ -60,7 +60,7 @@ packages: ## Install the Debian packages that the lab needs (root)
 	$(call install,$(PACKAGES))
 
 lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
-	cd lab && go build -o ../bin/lab . && go build -o ../bin/lab-web ./web && go build -o ../bin/lab-update-engine ./updateengine
+	cd lab && go build -o ../bin/lab . && go build -o ../bin/lab-web ./web && go build -o ../bin/lab-update-engine ./updateengine && go build -o ../bin/lab-late ./late
 
 ##@ Check it
 

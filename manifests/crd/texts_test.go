@@ -61,7 +61,8 @@ var texts = []struct {
 		staticPods[] sysextRefreshSocket sysupdateTimerDropIns[] sysupdateTimerUnmasked`},
 	{ofAgents, "NodeUpgrade", `agentVersion attachedVolumes[] certificatesRenewed.names[] certificatesRenewed.restarted[] certificatesRenewed.upgrade.name
 		certificatesRenewed.upgrade.uid conditions[].message conditions[].reason conditions[].type
-		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage reboot.fromBootID reboot.message rehearsal.message slot
+		etcdSnapshot.digest etcdSnapshot.node etcdSnapshot.path kubeadmLog kubeletLog methodMessage partsBefore.daemonSets[] partsBefore.drivers[] partsBefore.extensions[]
+		partsBefore.resources[].name partsBefore.servingDrivers[] partsBefore.taints[] reboot.fromBootID reboot.message rehearsal.message slot
 		step steps[].step imageProblem.message upgrade.name upgrade.uid versions.controlPlane versions.from versions.kubeadm versions.kubelet
 		versions.nextBoot versions.pulled versions.staged`},
 	{ofSpecs, "ClusterUpgrade", `notices[].failed[] notices[].pending[] strategy.drain.rules[].name

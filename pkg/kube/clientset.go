@@ -123,6 +123,16 @@ func (c *Clientset) VolumeAttachments() VolumeAttachments {
 	return resource[storagev1.VolumeAttachment, storagev1.VolumeAttachmentList](c.storage, "volumeattachments", metav1.NamespaceNone)
 }
 
+// CSINodes returns a client for CSINodes.
+func (c *Clientset) CSINodes() CSINodes {
+	return resource[storagev1.CSINode, storagev1.CSINodeList](c.storage, "csinodes", metav1.NamespaceNone)
+}
+
+// CSIDrivers returns a client for CSIDrivers.
+func (c *Clientset) CSIDrivers() CSIDrivers {
+	return resource[storagev1.CSIDriver, storagev1.CSIDriverList](c.storage, "csidrivers", metav1.NamespaceNone)
+}
+
 // Evict evicts the pod that the Eviction names.
 func (c *Clientset) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 	return c.core.Post().Namespace(eviction.Namespace).Resource("pods").Name(eviction.Name).SubResource("eviction").

@@ -42,6 +42,8 @@ type (
 	Claims     = Resource[*corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList]
 
 	VolumeAttachments = Resource[*storagev1.VolumeAttachment, *storagev1.VolumeAttachmentList]
+	CSINodes          = Resource[*storagev1.CSINode, *storagev1.CSINodeList]
+	CSIDrivers        = Resource[*storagev1.CSIDriver, *storagev1.CSIDriverList]
 )
 
 // Interface has a client for each kind. *Clientset implements it.
@@ -54,6 +56,8 @@ type Interface interface {
 	PodDisruptionBudgets(namespace string) Budgets
 	PersistentVolumeClaims(namespace string) Claims
 	VolumeAttachments() VolumeAttachments
+	CSINodes() CSINodes
+	CSIDrivers() CSIDrivers
 	// Evict evicts the pod that the Eviction names.
 	Evict(ctx context.Context, eviction *policyv1.Eviction) error
 	// Events returns where a record.EventBroadcaster sends events of all namespaces.

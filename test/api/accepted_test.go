@@ -38,7 +38,8 @@ const everySelector = `{matchLabels: {pool: gpu, example.com/zone: a_b.c-D, node
 	{key: e, operator: Exists}, {key: f, operator: DoesNotExist, values: []}]}`
 
 // everyPace has every field of a strategy that groups and orders have too.
-const everyPace = `settleSeconds: 0, minReadySeconds: 86400, drain: {timeoutSeconds: 1, onTimeout: Delete, volumesDetachedSeconds: 0, gracePeriodSeconds: -1,
+const everyPace = `settleSeconds: 0, minReadySeconds: 86400,
+	whole: {timeoutSeconds: 1, resources: Wait, drivers: Ignore, daemonSets: Wait, extensions: Ignore, taints: Wait, network: Ignore}, drain: {timeoutSeconds: 1, onTimeout: Delete, volumesDetachedSeconds: 0, gracePeriodSeconds: -1,
 	unmanagedPods: Evict, emptyDirPods: Block, rules: [
 		{name: CI jobs, podSelector: {matchLabels: {app: ci}}, namespaces: [ci, build], behavior: WaitCompleted},
 		{name: logs, podSelector: {}, behavior: Skip}, {name: rest, podSelector: ` + everySelector + `, behavior: Drain}]}`

@@ -100,12 +100,12 @@ func TestResolve(t *testing.T) {
 	five, ten := ptr.To[int32](5), ptr.To[int32](10)
 	u := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Strategy: v1alpha1.Strategy{
 		MaxFailures: ptr.To[int32](0),
-		Pace:        v1alpha1.Pace{SettleSeconds: five, Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}},
+		Pace:        v1alpha1.Pace{SettleSeconds: five, Whole: v1alpha1.Whole{Drivers: v1alpha1.PartIgnore}, Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}},
 	}}}
 	policy := v1alpha1.Strategy{
 		Method: v1alpha1.MethodRestart, MaxUnavailable: ptr.To(intstr.FromString("10%")), MaxFailures: five,
 		Groups: []v1alpha1.NodeGroup{{Name: "db", Pace: v1alpha1.Pace{SettleSeconds: ten}}},
-		Pace:   v1alpha1.Pace{SettleSeconds: ten, MinReadySeconds: ten, Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsEvict, TimeoutSeconds: ten}},
+		Pace:   v1alpha1.Pace{SettleSeconds: ten, MinReadySeconds: ten, Whole: v1alpha1.Whole{TimeoutSeconds: ten, Drivers: v1alpha1.PartWait}, Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsEvict, TimeoutSeconds: ten}},
 	}
 	want := v1alpha1.Strategy{
 		Method: v1alpha1.MethodRestart, MaxUnavailable: policy.MaxUnavailable, MaxFailures: ptr.To[int32](0),
@@ -115,6 +115,8 @@ func TestResolve(t *testing.T) {
 			UnmanagedPods: v1alpha1.PodsBlock, EmptyDirPods: v1alpha1.PodsBlock,
 		}},
 	}
+	const wait = v1alpha1.PartWait
+	want.Whole = v1alpha1.Whole{TimeoutSeconds: ten, Resources: wait, Drivers: v1alpha1.PartIgnore, DaemonSets: wait, Extensions: wait, Taints: wait, Network: wait}
 	got := u.Resolve(policy)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the upgrade's own fields, then the policy's, then the defaults (-want +got):\n%s", diff)

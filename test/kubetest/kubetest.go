@@ -36,6 +36,8 @@ func (c clientset) PersistentVolumeClaims(namespace string) kube.Claims {
 func (c clientset) VolumeAttachments() kube.VolumeAttachments {
 	return c.StorageV1().VolumeAttachments()
 }
+func (c clientset) CSINodes() kube.CSINodes     { return c.StorageV1().CSINodes() }
+func (c clientset) CSIDrivers() kube.CSIDrivers { return c.StorageV1().CSIDrivers() }
 func (c clientset) Events() record.EventSink {
 	return &typedcorev1.EventSinkImpl{Interface: c.CoreV1().Events("")}
 }

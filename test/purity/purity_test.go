@@ -16,7 +16,7 @@ import (
 // pure are folders and files in pkg.
 var pure = []string{
 	"version", "schedule", "image/doc.go", "image/index.go", "image/name.go", "clusterstate", "rules",
-	"cluster/plan", "cluster/preflight", "cluster/notice/wire", "cluster/notice/events.go", "cluster/notice/records.go", "cluster/notice/text.go", "node/machine", "node/verb", "node/guard/decide.go", "node/guard/problem.go", "plugin/request", "plugin/view", "plugin/report", "plugin/migrate", "plugin/doctor", "plugin/fleet",
+	"cluster/plan", "cluster/preflight", "cluster/notice/wire", "cluster/notice/events.go", "cluster/notice/records.go", "cluster/notice/text.go", "node/machine", "node/whole", "node/verb", "node/guard/decide.go", "node/guard/problem.go", "plugin/request", "plugin/view", "plugin/report", "plugin/migrate", "plugin/doctor", "plugin/fleet",
 }
 
 // act are files in these folders that do not decide. They change objects of the cluster.

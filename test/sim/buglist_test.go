@@ -52,6 +52,9 @@ var bugs = []bug{
 	{"the guard's watch ends before the uncordon", []edit{
 		{"pkg/node/machine/verifying.go", "\tcase o.Node.Marked() || holdDue(s, o):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n", "\tcase s.guardWatches(o):\n\t\treturn confirm(s, o)\n\tcase o.Node.Marked() || holdDue(s, o):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
 	}},
+	{"a node is uncordoned without its devices", []edit{
+		{"pkg/node/machine/verifying.go", "case !isWhole(s, o):", "case !isWhole(s, o) && s.Upgrade.UID == \"\":"},
+	}},
 	{"a person's cordon is removed", []edit{
 		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !setByOthers(node, cordonField) {", "{"},
 	}},

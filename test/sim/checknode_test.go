@@ -43,6 +43,7 @@ func (w *world) checkNode(by string, k key, before, after *stored) {
 func (w *world) checkUncordon(a *agentProgram) {
 	n := a.node
 	step := a.steps.State()
+	w.checkWhole(n, step)
 	if v := n.busy(); v != "" {
 		w.broken("verified", "%s is uncordoned while %s runs", n.name, v)
 	}

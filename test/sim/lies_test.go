@@ -62,6 +62,7 @@ var lies = []struct {
 		}
 		return list
 	}},
+	{"partsBefore", oneOf(tree{"drivers": []any{"a.lie"}, "resources": []any{tree{"name": "a/lie", "allocatable": 8.0}}}, nil)},
 	{"kubeadmLog", oneOf(strings.Repeat("ü\n", 4096))},
 	{"kubeletLog", oneOf(strings.Repeat("ü\n", 4096))},
 	{"rehearsal", oneOf(tree{"result": "Passed", "boot": "Down", "message": strings.Repeat("ü", 1024)}, tree{"result": "Failed"}, nil)},

@@ -98,6 +98,7 @@ type node struct {
 	answersSince time.Time // the guard has heard from the API server
 
 	// Faults.
+	parts       parts
 	broken      map[string]string // version to what is wrong with its image
 	failing     map[verb.Verb]int // how often a verb fails next
 	lost        map[string]func() // what happens when the next request of an action has no effect
@@ -226,6 +227,7 @@ func (n *node) startKubelet() {
 		n.w.watchLost(n)
 		return
 	}
+	n.parts.restarted(n.w.now())
 	n.kubelet, n.kubeletSince, n.podsUp = n.merged, n.w.now(), n.broken[n.merged] != imageNoPods && !n.certificates.half
 	n.w.checkKubelet(n)
 	boot, since := n.boots, n.kubeletSince

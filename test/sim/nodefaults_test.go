@@ -45,6 +45,8 @@ func (w *world) injectNode(n *node, f fault) {
 		w.goBack(n, f)
 	case "recordon":
 		w.recordon(n, f)
+	case "late part":
+		w.injectParts(n, f)
 	case "condition":
 		w.injectCondition(n, f)
 	case "hold":

@@ -91,7 +91,7 @@ func newScript(seed uint64) script {
 	}
 	s.Faults = append(s.Faults, anySwitches(s)...)
 	s.Faults = append(s.Faults, anyDeaths(s)...)
-	s.Faults = append(s.Faults, slices.Concat(anyEdits(s), anyPolicyFaults(s), anyDecisions(s), anyConditions(s), anyRollbacks(s))...)
+	s.Faults = append(s.Faults, slices.Concat(anyEdits(s), anyPolicyFaults(s), anyDecisions(s), anyConditions(s), anyRollbacks(s), anyParts(s))...)
 	s.Always = anyAlways(s)
 	anyGates(&s)
 	anyHooks(&s)

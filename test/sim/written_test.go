@@ -40,6 +40,7 @@ func TestRequestsOfRollout(t *testing.T) {
 		{"agent", "maintenanceschedules"}: 3.2,
 		{"agent", "nodeupgrades"}:         5.2,
 		{"agent", "pods"}:                 4.4,
+		{"agent", "csinodes"}:             1.2, // before the cordon
 		{"agent", "leases"}:               3.2,
 		{"agent", "nodes"}:                1.2,
 		{"agent", "daemonsets"}:           1.2,

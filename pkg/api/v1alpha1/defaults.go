@@ -20,6 +20,15 @@ func DefaultStrategy() Strategy {
 			SettleSeconds:   ptr.To[int32](20),
 			MinReadySeconds: ptr.To[int32](100),
 			GuardSeconds:    ptr.To[int32](180),
+			Whole: Whole{
+				TimeoutSeconds: ptr.To[int32](300),
+				Resources:      PartWait,
+				Drivers:        PartWait,
+				DaemonSets:     PartWait,
+				Extensions:     PartWait,
+				Taints:         PartWait,
+				Network:        PartWait,
+			},
 			Drain: Drain{
 				TimeoutSeconds:         ptr.To[int32](900),
 				OnTimeout:              OnTimeoutAbort,
@@ -52,8 +61,21 @@ func (p Pace) Or(other Pace) Pace {
 	p.SettleSeconds = cmp.Or(p.SettleSeconds, other.SettleSeconds)
 	p.MinReadySeconds = cmp.Or(p.MinReadySeconds, other.MinReadySeconds)
 	p.GuardSeconds = cmp.Or(p.GuardSeconds, other.GuardSeconds)
+	p.Whole = p.Whole.Or(other.Whole)
 	p.Drain = p.Drain.Or(other.Drain)
 	return p
+}
+
+// Or returns w with each field that it leaves out taken from other.
+func (w Whole) Or(other Whole) Whole {
+	w.TimeoutSeconds = cmp.Or(w.TimeoutSeconds, other.TimeoutSeconds)
+	w.Resources = cmp.Or(w.Resources, other.Resources)
+	w.Drivers = cmp.Or(w.Drivers, other.Drivers)
+	w.DaemonSets = cmp.Or(w.DaemonSets, other.DaemonSets)
+	w.Extensions = cmp.Or(w.Extensions, other.Extensions)
+	w.Taints = cmp.Or(w.Taints, other.Taints)
+	w.Network = cmp.Or(w.Network, other.Network)
+	return w
 }
 
 // Or returns d with each field that it leaves out taken from other.

@@ -102,6 +102,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	AttachedVolumes []string `json:"attachedVolumes,omitempty"`
 
+	// PartsBefore are what the node had before it went out of service, while it is. Absent: it is in service, or its
+	// attempt restarts nothing.
+	// +optional
+	PartsBefore *NodeParts `json:"partsBefore,omitempty"`
+
 	// KubeadmLog is the end of kubeadm's output, if it failed.
 	// +kubebuilder:validation:MaxLength=8192
 	// +optional

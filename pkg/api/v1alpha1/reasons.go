@@ -94,6 +94,7 @@ const (
 	ReasonRolledBack            Reason = "RolledBack"
 	ReasonNodeAtFault           Reason = "NodeAtFault"
 	ReasonNotReadyInTime        Reason = "NotReadyInTime"
+	ReasonNotWhole              Reason = "NotWhole"
 	ReasonHostUnreachable       Reason = "HostUnreachable"
 	ReasonRehearsalFailed       Reason = "RehearsalFailed"
 	ReasonUpgradeWithdrawn      Reason = "UpgradeWithdrawn"
@@ -228,6 +229,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonNextBootDiffers, Giver: GivenByAgent, Meaning: "the next boot would change the Kubernetes version, which a Reboot must not do", NeedsPerson: true, RetriedWithoutLimit: true},
 	{Reason: ReasonWrongVersion, Giver: GivenByAgent, Meaning: "the node came back with another kubelet version than requested"},
 	{Reason: ReasonNotReadyInTime, Giver: GivenByAgent, Meaning: "the node came back and did not become Ready"},
+	{Reason: ReasonNotWhole, Giver: GivenByAgent, Meaning: "the node is Ready, and something that it had before is not back, or keeps pods away (strategy.whole)", Ends: "when all of it is back, was removed, or is ignored"},
 	{Reason: ReasonRehearsalFailed, Giver: GivenByPlanner, Meaning: "the node's next boot was tried on the node, with the node left as it is, and would not bring it back", Ends: "when the next trial finds nothing, a few minutes after a person has removed the cause; or when the upgrade ignores the check rehearsal", NeedsPerson: true, Resumes: true},
 	{Reason: ReasonHostUnreachable, Giver: GivenByAgent, Meaning: "systemd on the host does not answer", StopsStaging: true},
 	{Reason: ReasonUpgradeWithdrawn, Giver: GivenByAgent, Meaning: "the ClusterUpgrade was deleted, or the coordinator withdrew the release", Routine: true},

@@ -92,6 +92,10 @@ type Pace struct {
 	// +optional
 	GuardSeconds *int32 `json:"guardSeconds,omitempty"`
 
+	// Whole is what a node must have again to be back.
+	// +optional
+	Whole Whole `json:"whole,omitzero"`
+
 	// Drain is how pods are evicted.
 	// +optional
 	Drain Drain `json:"drain,omitzero"`

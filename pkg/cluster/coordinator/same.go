@@ -24,7 +24,13 @@ func sameOrder(a, b *v1alpha1.NodeUpgradeSpec) bool {
 
 func samePace(a, b *v1alpha1.Pace) bool {
 	return ptr.Equal(a.SettleSeconds, b.SettleSeconds) && ptr.Equal(a.MinReadySeconds, b.MinReadySeconds) &&
-		ptr.Equal(a.GuardSeconds, b.GuardSeconds) && sameDrain(&a.Drain, &b.Drain)
+		ptr.Equal(a.GuardSeconds, b.GuardSeconds) && sameWhole(a.Whole, b.Whole) && sameDrain(&a.Drain, &b.Drain)
+}
+
+func sameWhole(a, b v1alpha1.Whole) bool {
+	same := ptr.Equal(a.TimeoutSeconds, b.TimeoutSeconds)
+	a.TimeoutSeconds, b.TimeoutSeconds = nil, nil
+	return same && a == b
 }
 
 func sameDrain(a, b *v1alpha1.Drain) bool {

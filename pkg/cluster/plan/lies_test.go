@@ -111,7 +111,7 @@ func words() []word {
 		{
 			[]string{
 				"observedGeneration", "stepStartTime", "stepEndTime", "holdEndTime", "versions.kubelet", "versions.controlPlane", "versions.kubeadm", "versions.nextBoot", "versions.from", "slot", "retry.failures", "certificatesRenewed",
-				"reboot.fromSoftReboots", "method", "methodMessage", "etcdSnapshot", "attachedVolumes", "kubeadmLog", "kubeletLog", "agentVersion", "rehearsal",
+				"reboot.fromSoftReboots", "method", "methodMessage", "etcdSnapshot", "attachedVolumes", "kubeadmLog", "kubeletLog", "agentVersion", "rehearsal", "partsBefore",
 			}, "nothing", slices.Concat(
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubelet }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.ControlPlane }),
 				versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.Kubeadm }), versionLies(func(s *v1alpha1.NodeUpgradeStatus) *string { return &s.Versions.NextBoot }),
@@ -132,6 +132,9 @@ func words() []word {
 					}),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {
 						s.Rehearsal = &v1alpha1.RehearsalOutcome{Result: v1alpha1.RehearsalPassed, Boot: v1alpha1.BootDown, Message: "a lie"}
+					}),
+					lie(func(s *v1alpha1.NodeUpgradeStatus) {
+						s.PartsBefore = &v1alpha1.NodeParts{Drivers: []string{"a.lie"}}
 					}),
 					lie(func(s *v1alpha1.NodeUpgradeStatus) {
 						s.AttachedVolumes, s.KubeadmLog, s.KubeletLog, s.AgentVersion = []string{"a"}, "a", "a", "v9"

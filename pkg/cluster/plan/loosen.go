@@ -9,7 +9,7 @@ import (
 )
 
 // The order of a node that has begun stays as it is, so that nothing which it went by is changed under it. But a
-// person who loosens the drain that a node hangs in does so for that node, too.
+// person who loosens the drain that a node hangs in, or what it waits for when it comes back, does so for that node, too.
 
 // mayDrain reports whether the node has begun, and its drain has not ended.
 func (n *node) mayDrain() bool {
@@ -38,6 +38,23 @@ func loosened(drain, wanted v1alpha1.Drain) v1alpha1.Drain {
 		drain.Rules = wanted.Rules
 	}
 	return drain
+}
+
+// loosenedWhole returns what a node has to have again with those fields of the wanted one that only loosen it: each leaves
+// a part out, or gives it more time.
+func loosenedWhole(whole, wanted v1alpha1.Whole) v1alpha1.Whole {
+	defaults := v1alpha1.DefaultStrategy().Whole
+	whole, wanted = whole.Or(defaults), wanted.Or(defaults)
+	for part, wants := range map[*v1alpha1.PartHandling]v1alpha1.PartHandling{
+		&whole.Resources: wanted.Resources, &whole.Drivers: wanted.Drivers, &whole.DaemonSets: wanted.DaemonSets,
+		&whole.Extensions: wanted.Extensions, &whole.Taints: wanted.Taints, &whole.Network: wanted.Network,
+	} {
+		*part = looser(*part, wants, v1alpha1.PartIgnore)
+	}
+	if *wanted.TimeoutSeconds > *whole.TimeoutSeconds {
+		whole.TimeoutSeconds = wanted.TimeoutSeconds
+	}
+	return whole
 }
 
 // looser returns the wanted value if that is the one that loosens.

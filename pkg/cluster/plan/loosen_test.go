@@ -74,3 +74,30 @@ func TestLoosenedDrain(t *testing.T) {
 		}
 	}
 }
+
+// TestLoosenedWhole changes what the nodes of an upgrade have to have again, while one of them waits for it or has failed.
+func TestLoosenedWhole(t *testing.T) {
+	seconds := ptr.To[int32]
+	for name, one := range map[string]struct {
+		from, to, want v1alpha1.Whole
+	}{
+		"a part is ignored":    {v1alpha1.Whole{}, v1alpha1.Whole{Resources: v1alpha1.PartIgnore}, v1alpha1.Whole{Resources: v1alpha1.PartIgnore}},
+		"another one, too":     {v1alpha1.Whole{Drivers: v1alpha1.PartIgnore}, v1alpha1.Whole{Network: v1alpha1.PartIgnore}, v1alpha1.Whole{Drivers: v1alpha1.PartIgnore, Network: v1alpha1.PartIgnore}},
+		"a part is waited for": {v1alpha1.Whole{Taints: v1alpha1.PartIgnore}, v1alpha1.Whole{}, v1alpha1.Whole{Taints: v1alpha1.PartIgnore}},
+		"more time":            {v1alpha1.Whole{}, v1alpha1.Whole{TimeoutSeconds: seconds(900)}, v1alpha1.Whole{TimeoutSeconds: seconds(900)}},
+		"less time":            {v1alpha1.Whole{}, v1alpha1.Whole{TimeoutSeconds: seconds(60)}, v1alpha1.Whole{}},
+	} {
+		s, play := newStory(t)
+		play("node w1 v1.34.3", "upgrade r type=Reboot ignore", "os w1 asks")
+		s.upgrade("r").Spec.Strategy.Whole = one.from
+		play("tick 4")
+		for _, step := range []v1alpha1.Step{v1alpha1.StepSettling, v1alpha1.StepFailed} {
+			s.nodeUpgrade("w1", "u-w1").Status.Step = step
+			s.upgrade("r").Spec.Strategy.Whole = one.to
+			want := one.want.Or(v1alpha1.DefaultStrategy().Whole)
+			if diff := cmp.Diff(want, plan.Decide(s.Snapshot, s.now).Nodes[0].Spec.Whole); diff != "" {
+				t.Errorf("%s, in %s (-want +got):\n%s", name, step, diff)
+			}
+		}
+	}
+}

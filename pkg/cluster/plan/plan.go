@@ -298,7 +298,7 @@ func (c *cluster) manages(n *node) bool {
 // newSpec returns the NodeUpgrade.spec to write, but for its field managed. It is empty if
 // there is no upgrade that can be triggered and concerns the node, or if that upgrade has
 // ended and the node is up to date. For a node that has begun, only the release changes, and
-// what loosens its drain. A failed node may get a spec for another upgrade, or an empty one if
+// what loosens its drain and its wait. A failed node may get a spec for another upgrade, or an empty one if
 // it is no longer managed, and then aborts its attempt.
 func (s *survey) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
@@ -306,8 +306,11 @@ func (s *survey) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	case n.failed() && !s.cluster.manages(n):
 	case (!n.failed() || s.cluster.specIsForTarget(n)) && (n.busy() || n.released() && !s.cluster.specIsForTarget(n)):
 		spec = *n.spec.DeepCopy()
-		if s.cluster.specIsForTarget(n) && n.mayDrain() {
-			spec.Drain = loosened(spec.Drain, s.cluster.groups[n.group].pace.Drain)
+		if pace := s.cluster.groups[n.group].pace; s.cluster.specIsForTarget(n) {
+			spec.Whole = loosenedWhole(spec.Whole, pace.Whole)
+			if n.mayDrain() {
+				spec.Drain = loosened(spec.Drain, pace.Drain)
+			}
 		}
 	case s.cluster.target == nil || s.cluster.target.hold.Holds() || !n.concerned || s.cluster.target.forLateNodes && n.upToDate:
 	default:

@@ -68,7 +68,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Agent runs the loop of one node. Six senses see the node, each with what it remembers; the state is what
+// Agent runs the loop of one node. Seven senses see the node, each with what it remembers; the state is what
 // machine has decided.
 type Agent struct {
 	Config
@@ -78,6 +78,7 @@ type Agent struct {
 	kubelet *kubeletSense
 	etcd    *etcdSense
 	drain   *drainSense
+	whole   *wholeSense
 	report  *reportSense
 
 	kubeadm       *logCopier
@@ -103,6 +104,7 @@ func assemble(c Config) *Agent {
 	a.slots = &slotSense{Config: &a.Config, leases: newSlotWatch()}
 	a.kubelet = &kubeletSense{Config: &a.Config}
 	a.etcd = &etcdSense{Config: &a.Config, host: a.host, slots: a.slots}
+	a.whole = &wholeSense{Config: &a.Config}
 	a.drain = &drainSense{Config: &a.Config, drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, Account: c.Account}}
 	a.report = &reportSense{Config: &a.Config, host: a.host, etcd: a.etcd, refused: map[string]string{}, ready: sync.OnceFunc(c.Ready)}
 	a.kubeadm = newLogCopier(c.Host, c.Output)

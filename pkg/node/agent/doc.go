@@ -22,8 +22,8 @@
 //   - An unavailable API server ends neither a verb on the host nor the agent: the upgrade
 //     of a single control plane makes it unavailable twice.
 //
-// In a round (round.go) six senses look at the node, each with what it remembers: report.go (the node's order, and
-// what was written of it), drain.go, slots.go, host.go, kubelet.go and etcd.go. The table in rules.go says why the node
+// In a round (round.go) seven senses look at the node, each with what it remembers: report.go (the node's order, and
+// what was written of it), drain.go, slots.go, host.go, kubelet.go, etcd.go and whole.go. The table in rules.go says why the node
 // may not go on. Then machine's State is written as NodeUpgrade.status (report.go, status.go), and one action is
 // carried out (act.go).
 package agent

@@ -19,9 +19,10 @@ var (
 	ofInventory = limits{text: 256, items: 160} // etcd takes 1.5 MB, and the items of sets stand in managedFields, too
 )
 
-// Items of lists within a list: of rehearsals, and of certificates; and of a renewal.
+// Items of lists within a list: of rehearsals, and of certificates; and of a renewal, and of a node's parts.
 const (
 	ofRehearsals   = 16
+	ofParts        = 64
 	ofCertificates = 4
 	ofRenewal      = 32
 )
@@ -47,6 +48,8 @@ func (l limits) fitValue(v reflect.Value) {
 			l.items = ofCertificates
 		case reflect.TypeFor[v1alpha1.CertificatesRenewed]():
 			l.items = ofRenewal
+		case reflect.TypeFor[v1alpha1.NodeParts]():
+			l.items = ofParts
 		}
 		if v.Type() != reflect.TypeFor[metav1.Condition]() {
 			l.fitFields(v)

@@ -96,6 +96,10 @@ func (a *Agent) requeueAfter(r *round, wake time.Time) time.Duration {
 	switch {
 	case r.Host == nil:
 		longest = min(longest, factsRetry)
+	case a.whole.asks:
+		longest = min(longest, a.whole.age(r.Now))
+	case r.Parts == nil && machine.NeedsParts(a.state):
+		longest = min(longest, wholeAge)
 	case machine.NeedsLease(a.state, r.Observation):
 		longest = min(longest, leaseAge)
 	case r.wantsEtcd:

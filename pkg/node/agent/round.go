@@ -46,10 +46,12 @@ func (a *Agent) observe(ctx context.Context, open *openRules) (*round, error) {
 	a.host.add(ctx, r)
 	r.controlPlane = onControlPlane(r.node, a.host.seen.facts)
 	a.kubelet.add(ctx, r)
+	a.whole.addParts(ctx, r)
 	if r.node != nil && machine.NeedsRules(a.state, r.Observation) {
 		r.Rules = a.askRules(ctx, r, open)
 	}
 	a.etcd.add(ctx, r)
+	a.whole.add(ctx, r)
 	return r, nil
 }
 

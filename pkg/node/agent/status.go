@@ -24,8 +24,8 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Retry:    v1alpha1.Retry{Attempts: s.Attempts, Failures: s.Failures, Time: timeOf(s.RetryAt)},
 		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom, FromSoftReboots: s.FromSoftReboots},
 		Method:   s.Method, MethodMessage: s.MethodMessage, Rehearsal: s.Rehearsal,
-		AttachedVolumes: s.AttachedVolumes,
-		EtcdSnapshot:    s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
+		AttachedVolumes: s.AttachedVolumes, PartsBefore: s.Parts,
+		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
 	if s.Upgrade.UID != "" {
 		status.Upgrade = &s.Upgrade
@@ -48,8 +48,8 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: ptr.Deref(status.Retry.Time, metav1.Time{}).Time,
 		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
 		Method: status.Method, MethodMessage: status.MethodMessage, Rehearsal: status.Rehearsal,
-		AttachedVolumes: status.AttachedVolumes,
-		Snapshot:        status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
+		AttachedVolumes: status.AttachedVolumes, Parts: status.PartsBefore,
+		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}
 	s.Reason, s.Message = causeOf(status)
 	for _, step := range status.Steps {

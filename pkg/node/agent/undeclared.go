@@ -100,7 +100,7 @@ func withoutFields[T any](report T, fields []string) (T, error) {
 // decides reports whether an agent that reads the status without some fields would go on in another way.
 func decides(status, without v1alpha1.NodeUpgradeStatus) bool {
 	before, after := stateOf(status), stateOf(without)
-	after.MethodMessage, after.KubeadmLog, after.KubeletLog, after.Rehearsal = before.MethodMessage, before.KubeadmLog, before.KubeletLog, before.Rehearsal
+	after.MethodMessage, after.KubeadmLog, after.KubeletLog, after.Rehearsal, after.Parts = before.MethodMessage, before.KubeadmLog, before.KubeletLog, before.Rehearsal, before.Parts
 	// As the API server stores them: times have microseconds there.
 	stored, err := json.Marshal(statusOf(before))
 	others, err2 := json.Marshal(statusOf(after))

@@ -23,6 +23,7 @@ func TestStateSurvivesStatus(t *testing.T) {
 		Upgrade: v1alpha1.UpgradeReference{Name: "patch", UID: "uid-1"}, From: "v1.34.3", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
 		Until: at.Add(time.Minute), Attempts: 2, Failures: 1, RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0", FromSoftReboots: 2,
 		Method: v1alpha1.MethodReboot, MethodMessage: "why", Rehearsal: &v1alpha1.RehearsalOutcome{Result: v1alpha1.RehearsalPassed, Boot: v1alpha1.BootUp},
+		Parts: &v1alpha1.NodeParts{Resources: []v1alpha1.NodeResource{{Name: "nvidia.com/gpu", Allocatable: 8}}, Drivers: []string{"csi.example.com"}, NetworkUnavailable: true},
 		Steps: []machine.StepTime{
 			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},
 			{Step: v1alpha1.StepRebooting, StartedAt: at.Add(2500 * time.Microsecond)},

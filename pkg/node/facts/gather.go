@@ -40,6 +40,7 @@ func Gather(ctx context.Context, l host.Layout, log *host.Log) (verb.HostFacts, 
 	g.handshake = func(address, client string) ([]byte, error) { return servedAt(ctx, l, address, client) }
 	found.Node = g.forChecks(time.Now())
 	g.ofOwnKubelet(ctx, &found)
+	found.Plugins = g.plugins(ctx)
 	found.Node.DefinitionsProblem = found.ConfProblem
 	found.SoftReboots, found.Node.SoftRebootBlocker = soft.Count, soft.Problem
 	return found, nil

@@ -38,6 +38,7 @@ func Gather(l Layout) (verb.HostFacts, error) {
 		}
 	}
 	facts.Active = l.nextBoot(facts.Merged)
+	facts.Extensions, facts.Unmerged = l.otherExtensions()
 	facts.Unsupported = l.unsupported()
 	facts.HasFiles = l.HasFiles()
 	return facts, l.gatherRecords(&facts)

@@ -100,6 +100,10 @@ func failed(s State, o Observation) (State, Action) {
 		default: // in pass 1
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
+	case s.Reason == v1alpha1.ReasonNotWhole:
+		if isBack(s, o) && isWhole(s, o) && (o.Node.Marked() || len(o.KeptOut) == 0) {
+			return s.enter(v1alpha1.StepSettling, o), Action{}
+		}
 	case s.mayReturn():
 		if isBack(s, o) {
 			return s.enter(v1alpha1.StepSettling, o), Action{}

@@ -32,7 +32,7 @@
 //	Waiting → Locking → Cordoning → Draining → LastCheck → Activating →
 //	Rebooting → Verifying → Settling → Uncordoning → Observing → Unlocking → Idle
 //
-// Observing is skipped unless minReadySeconds is set. Where volumesDetachedSeconds is set,
+// Observing is skipped unless minReadySeconds is set, or something keeps pods away that did not before. Where volumesDetachedSeconds is set,
 // Detaching stands between Draining and LastCheck.
 //
 // It promises:
@@ -47,6 +47,9 @@
 //     removed only after the node was verified.
 //   - Up to LastCheck an attempt can abort: the node removes its own cordon and
 //     annotations, frees the slot and waits. After LastCheck it finishes the attempt.
+//   - What the node has is written down before it is cordoned, or its kubelet restarted. After its boot it is uncordoned
+//     only when it has all of that, and its slot is freed only when nothing keeps pods away that did not before. What
+//     does not come back in time fails the node; an attempt that is aborted does not wait.
 //   - The cordon is removed before the slot is freed, and a node that has what its order asks for is Idle
 //     before that. A cordon that is not ours stays, also if
 //     another client removed ours before.

@@ -15,6 +15,9 @@ func cordoning(s State, o Observation) (State, Action) {
 	if s, stop, aborted := abortIfBlocked(s, o); aborted {
 		return s, stop
 	}
+	if s = s.writtenDown(o); s.Parts == nil {
+		return s, Action{}
+	}
 	switch {
 	case cordoned(o):
 		return s.enter(v1alpha1.StepDraining, o), Action{}

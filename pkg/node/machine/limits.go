@@ -135,7 +135,7 @@ func NeedsLease(s State, o Observation) bool {
 	case v1alpha1.StepVerifying, v1alpha1.StepSettling:
 		return o.Host != nil && isReady(s, o)
 	case v1alpha1.StepFailed:
-		return o.Host != nil && s.mayReturn() && isReady(s, o)
+		return o.Host != nil && (s.mayReturn() || s.Reason == v1alpha1.ReasonNotWhole) && isReady(s, o)
 	case v1alpha1.StepObserving:
 		return readyAgain(o)
 	}

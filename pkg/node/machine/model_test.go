@@ -53,6 +53,10 @@ type model struct {
 	state     State // the agent's own
 	persisted State // what the API server has
 
+	lacks        []string // parts that the node had
+	kept         []string // what keeps pods from it that did not before
+	wholeUnknown bool     // what the node has cannot be read
+
 	gate                 clusterstate.Hold
 	gateUnknown          bool // the gate is not known
 	reserved             bool
@@ -207,6 +211,12 @@ func (m *model) observe() Observation {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", m.snapshots)}
 	}
 	o.Lease = m.lease(o)
+	if NeedsParts(m.state) && !m.wholeUnknown {
+		o.Parts = &v1alpha1.NodeParts{}
+	}
+	if m.state.Parts != nil {
+		o.KeptOut = m.kept
+	}
 	if pending {
 		o.Host = nil
 	}
@@ -229,6 +239,9 @@ func (m *model) observe() Observation {
 		if host.KubeletProblem != "" {
 			o.Health = &Health{Message: host.KubeletProblem}
 		}
+	}
+	if NeedsWhole(m.state, o) && !m.wholeUnknown {
+		o.Whole = &Whole{Missing: m.lacks}
 	}
 	return o
 }
@@ -331,6 +344,7 @@ func (m *model) do(a Action) {
 	case DoUncordon:
 		m.check(!m.busy(), "the node is uncordoned while work runs on it")
 		m.check(m.held != "" || m.hostProblem != "" || !m.guardMayAct(), "the node is uncordoned without its slot while the guard may reboot it")
+		m.check(m.state.Step != v1alpha1.StepUncordoning || m.state.Parts == nil || len(m.lacks) == 0, "the node is uncordoned without %v", m.lacks)
 		if m.node.OurCordon {
 			m.node.Unschedulable = false
 		}
@@ -423,6 +437,7 @@ func (m *model) run(a Action) {
 		m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot activates an image")
 		m.check(len(m.volumes) == 0 || clusterstate.Seconds(m.spec.Drain.VolumesDetachedSeconds) == 0 || m.state.restarts() || m.waitedForVolumes(), "the image is activated before the volumes are detached")
 		m.check(m.state.restarts() || m.node.Unschedulable && m.pods == 0, "the image is activated on a node that is not drained")
+		m.check(m.state.Parts != nil, "the image is activated before it is written down what the node has")
 		m.check(!m.state.restarts() || m.mountsChecked(), "a restart begins without fresh facts about the mounts")
 		m.check(m.mayBeOutOfService(), "the image is activated with a slot that is gone")
 	case verb.Restart:
@@ -464,6 +479,9 @@ func (m *model) checkObserved(before State) {
 		(m.state.Step == v1alpha1.StepUncordoning || m.state.Step == v1alpha1.StepObserving || m.state.Step == v1alpha1.StepUnlocking && m.held != "") {
 		gone := m.now.Sub(m.aliveAt)
 		m.check(gone <= time.Minute, "%s ends although the kubelet has been gone for %s", before.Step, gone)
+	}
+	if m.state.Step == v1alpha1.StepUnlocking && m.held != "" && m.state.Parts != nil && before.Step != m.state.Step {
+		m.check(len(m.kept) == 0, "%s ends although pods are kept away: %v", before.Step, m.kept)
 	}
 	pause := clusterstate.Seconds(m.spec.MinReadySeconds)
 	if m.state.Step != v1alpha1.StepUnlocking || m.held == "" || pause == 0 {

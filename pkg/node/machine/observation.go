@@ -42,6 +42,12 @@ type Observation struct {
 	Rules *clusterstate.Hold
 	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
+	// Parts are what the node has, if NeedsParts is true. Nil means that it is not known yet.
+	Parts *v1alpha1.NodeParts
+	// Whole is set if NeedsWhole is true. Nil means that it is not known yet.
+	Whole *Whole
+	// KeptOut is what keeps pods from the node, such as a taint, and did not when State.Parts was written down.
+	KeptOut []string
 	// Lease is the kubelet's, if NeedsLease is true. Nil means that it is not known yet.
 	Lease *Lease
 	// KubeletRefused is why the API server refuses what the kubelet writes to its Node, if
@@ -140,6 +146,11 @@ type StartFailure struct {
 type Health struct {
 	OK      bool
 	Message string
+}
+
+// Whole is what the node lacks of what it had before it went out of service, for people. Empty: it is whole.
+type Whole struct {
+	Missing []string
 }
 
 // Drain is the progress of a drain.

@@ -74,7 +74,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "reconcile and crash", "reconcile without the API", "advance", "advance",
 		"work", "work", "failure", "time", "gate", "release", "release", "ahead", "withdraw",
-		"power", "soft-reboot", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard", "kubelet dies", "api",
+		"power", "soft-reboot", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard", "kubelet dies", "api", "parts",
 	}).Draw(t, "move") {
 	case "reconcile":
 		m.reconcile(true, true)
@@ -156,6 +156,10 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 			m.volumes = rapid.SampledFrom([][]string{nil, nil, {"v"}}).Draw(t, "volumes")
 			m.volumesUnread = rapid.SampledFrom([]string{"", "", "silent"}).Draw(t, "they cannot be read")
 		}
+	case "parts":
+		m.lacks = rapid.SampledFrom([][]string{nil, {"nvidia.com/gpu 0 of 8"}}).Draw(t, "lacks")
+		m.kept = rapid.SampledFrom([][]string{nil, {"taint late:NoSchedule"}}).Draw(t, "keeps pods away")
+		m.wholeUnknown = rapid.Bool().Draw(t, "that is not known")
 	case "kubelet dies":
 		m.kill()
 	case "api":
@@ -207,6 +211,7 @@ func (m *model) coordinate(release v1alpha1.Release) {
 func (m *model) recoverAll() {
 	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = clusterstate.Hold{}, false, false, "", true
 	m.apiSilent, m.volumes, m.volumesUnread = false, nil, ""
+	m.lacks, m.kept, m.wholeUnknown = nil, nil, false
 	for range 500 {
 		if m.finished() && m.held == "" && !m.node.Marked() {
 			return

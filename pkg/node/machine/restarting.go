@@ -39,6 +39,9 @@ func lastCheckRestart(s State, o Observation) (State, Action) {
 	if len(o.Host.Node.RefreshBlockers) > 0 {
 		return afterKubeadm(s, o)
 	}
+	if s = s.writtenDown(o); s.Parts == nil {
+		return s, Action{}
+	}
 	return requestActivate(s, o)
 }
 

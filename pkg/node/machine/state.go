@@ -29,6 +29,8 @@ type State struct {
 	// AttachedVolumes are those that the node waits for: the Node no longer lists one whose
 	// detachment has begun.
 	AttachedVolumes []string
+	// Parts are what the node had before it went out of service. Nil: that is not known, or it is in service.
+	Parts *v1alpha1.NodeParts
 	// KubeadmLog is the end of kubeadm's output if it failed.
 	KubeadmLog string
 	// KubeletLog is what the guard found: see NodeUpgradeStatus.
@@ -61,6 +63,9 @@ func (s State) enter(step v1alpha1.Step, o Observation) State {
 	s.Steps = slices.Clone(s.Steps)
 	if last := len(s.Steps) - 1; last >= 0 && s.Steps[last].FinishedAt.IsZero() {
 		s.Steps[last].FinishedAt = o.Now
+	}
+	if BetweenAttempts(step) {
+		s.Parts = nil
 	}
 	if step == v1alpha1.StepIdle || step == v1alpha1.StepUnsupported {
 		return s

@@ -300,6 +300,18 @@ func (m *model) command(t *testing.T, words []string) {
 		if why, refused := strings.CutPrefix(arg, "refused "); refused {
 			m.rebootProblem = why
 		}
+	case "lacks": // a part that the node had, or nothing
+		m.lacks = nil
+		if arg != "" {
+			m.lacks = strings.Split(arg, "; ")
+		}
+	case "kept-out": // what keeps pods away, or nothing
+		m.kept = nil
+		if arg != "" {
+			m.kept = []string{arg}
+		}
+	case "parts":
+		m.wholeUnknown = arg == "unknown"
 	case "api": // the API server
 		m.apiSilent = arg == "silent"
 	case "kubelet":

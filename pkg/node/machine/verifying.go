@@ -73,6 +73,8 @@ func settling(s State, o Observation) (State, Action) {
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the settle time: %s", CheckWithin, o.Health.Message))
 	case !o.Health.OK:
 		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wakeAt(limit)
+	case !isWhole(s, o):
+		return awaitWhole(s, o)
 	case rebootStillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
 	case o.Host.At.Before(HostSince(s, o, "")):
@@ -128,7 +130,7 @@ func uncordoning(s State, o Observation) (State, Action) {
 
 // inService enters the step that follows once the node is back in service.
 func inService(s State, o Observation) State {
-	if clusterstate.Seconds(o.Spec.MinReadySeconds) > 0 {
+	if clusterstate.Seconds(o.Spec.MinReadySeconds) > 0 || len(o.KeptOut) > 0 {
 		return s.enter(v1alpha1.StepObserving, o)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o)
@@ -150,6 +152,8 @@ func observing(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case ready && o.Host != nil && o.Host.KubeletProblem != "":
 		return unhealthyInService(s, o, limit)
+	case ready && len(o.KeptOut) > 0:
+		return awaitPods(s, o, end)
 	case ready:
 		return s.enter(v1alpha1.StepUnlocking, o), Action{}
 	case readyAgain(o) && leaseMayBeRenewed(o):

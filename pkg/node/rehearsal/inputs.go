@@ -16,7 +16,7 @@ import (
 
 // inputDirs and inputFiles are what decides about the result of a rehearsal beside the images.
 var (
-	inputDirs = append(slices.Clone(extensionDirs), "/var/lib/extensions.mutable",
+	inputDirs = append(slices.Clone(host.ExtensionDirs), "/var/lib/extensions.mutable",
 		"/etc/systemd/system", "/etc/systemd/system/kubelet.service.d", "/etc/systemd/system/containerd.service.d",
 		"/run/systemd/system/kubelet.service.d", "/run/systemd/system/containerd.service.d")
 	inputFiles = []string{"/etc/fstab", kubeadm.UserConfig, "/etc/os-release", host.KubeletFlags, host.KubeletConfig, "/etc/default/kubelet", "/etc/sysconfig/kubelet"}

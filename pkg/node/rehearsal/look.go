@@ -42,19 +42,13 @@ type Service struct {
 	Script bool `json:"script,omitempty"`
 }
 
-const releaseDir = "/usr/lib/extension-release.d"
-
 // look returns what is merged, and what a boot would start.
 func look(l host.Layout) Seen {
 	seen := Seen{Kubelet: service(l, "kubelet.service"), Runtime: service(l, "containerd.service")}
 	if merged, err := l.Merged(); err == nil {
 		seen.Merged = merged.Version()
 	}
-	releases, _ := filepath.Glob(l.At(releaseDir, "extension-release.*"))
-	for _, path := range releases {
-		seen.Extensions = append(seen.Extensions, strings.TrimPrefix(filepath.Base(path), "extension-release."))
-	}
-	slices.Sort(seen.Extensions)
+	seen.Extensions = l.MergedExtensions()
 	seen.ReadOnly = l.ReadOnlyExtensions()
 	return seen
 }

@@ -201,9 +201,6 @@ func mountUnits(ctx context.Context, log *host.Log) (paths []string, err error) 
 	return paths, nil
 }
 
-// extensionDirs are the folders in which systemd-sysext looks, the first prevails (systemd-sysext(8)).
-var extensionDirs = []string{"/etc/extensions", "/run/extensions", "/var/lib/extensions", "/usr/local/lib/extensions", "/usr/lib/extensions"}
-
 // mergedNow returns the names of the extensions that are merged now, without those that a person has removed or masked
 // since: the next boot leaves these out on purpose.
 func mergedNow(l host.Layout) (names []string) {
@@ -218,7 +215,7 @@ func mergedNow(l host.Layout) (names []string) {
 
 // extensionFile returns the file or folder of an extension; empty: there is none.
 func extensionFile(l host.Layout, name string) string {
-	for _, dir := range extensionDirs {
+	for _, dir := range host.ExtensionDirs {
 		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".raw")} {
 			if _, err := os.Lstat(l.At(path)); err == nil {
 				return path

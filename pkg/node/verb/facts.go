@@ -27,6 +27,12 @@ type HostFacts struct {
 	// from an image and the next boot would find none, because the symlink or the file
 	// that it points to is gone.
 	Active string `json:"active,omitempty"`
+	// Extensions are the system extensions beside that of Kubernetes that are merged, and Unmerged those with a file or
+	// folder from which they could be.
+	Extensions []string `json:"extensions,omitempty"`
+	Unmerged   []string `json:"unmerged,omitempty"`
+	// Plugins are the names of the kubelet's plugins, such as CSI drivers, at whose sockets a program listens.
+	Plugins []string `json:"plugins,omitempty"`
 	// Merged is the version that is merged into /usr in this boot.
 	Merged string `json:"merged,omitempty"`
 	// MissingImage is where the image of Merged should be, if it is not on the disk: nothing could

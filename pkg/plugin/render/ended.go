@@ -202,6 +202,12 @@ var sameAgain = map[v1alpha1.UpgradeType]string{v1alpha1.TypeReboot: "reboot", v
 // nextCommands returns the commands that come next, each with what it is for.
 func nextCommands(p view.Progress, failed []view.NodeProgress) (list [][2]string) {
 	u := p.Upgrade
+	if len(failed) > 0 && failed[0].WithoutParts(u.Name) != "" {
+		return [][2]string{
+			{"kubectl upgrade status " + failed[0].Name, "it goes on when what it lacks is back"},
+			{failed[0].WithoutParts(u.Name), "or without it"},
+		}
+	}
 	switch {
 	case len(failed) > 0 && sameAgain[u.Type] != "":
 		same := "the steps; then the same " + sameAgain[u.Type] + " with --retry"

@@ -43,6 +43,9 @@ func (s Status) AfterFailure() string {
 		look := ""
 		if i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.State == StateFailed }); i >= 0 {
 			look = fmt.Sprintf("`kubectl upgrade status %s` shows what failed; ", s.Nodes[i].Name)
+			if without := s.Nodes[i].WithoutParts(u.Name); without != "" {
+				return look + "it goes on when that is back, or without it: `" + without + "`"
+			}
 		}
 		next := look + "fix that, then " + u.Again()
 		if u.Unblock != "" {

@@ -63,7 +63,7 @@ func (p *parts) show(status tree) {
 }
 
 // partsSlack is how old an agent's look at its node may be.
-const partsSlack = 20 * time.Second
+const partsSlack = 6 * time.Second
 
 // checkWhole checks that no node is uncordoned without the devices that its agent has written down.
 func (w *world) checkWhole(n *node, s machine.State) {

@@ -82,6 +82,14 @@ func TestStories(t *testing.T) {
 			},
 			"cp1 is in step RolledBack",
 		},
+		"a node whose devices come late waits for them": {
+			func(s *script) { s.Faults = []fault{{At: time.Second, Kind: "late part", Who: "w1", For: 6 * time.Minute}} },
+			"w1 is in step Settling (NotWhole: example.com/gpu 0 of 8)",
+		},
+		"a node whose devices do not come fails": {
+			func(s *script) { s.Faults = []fault{{At: time.Second, Kind: "late part", Who: "w1", For: time.Hour}} },
+			"w1 is in step Failed (NotWhole: not back 5m0s after the settle time: example.com/gpu 0 of 8",
+		},
 		"a node soft-reboots": {func(s *script) { s.SoftReboot = true }, "soft-reboots"},
 		"a soft reboot to an image whose kubelet never gets Ready is rolled back by a reboot": {
 			func(s *script) {

@@ -83,7 +83,9 @@ func TestStories(t *testing.T) {
 			"cp1 is in step RolledBack",
 		},
 		"a node whose devices come late waits for them": {
-			func(s *script) { s.Faults = []fault{{At: time.Second, Kind: "late part", Who: "w1", For: 6 * time.Minute}} },
+			func(s *script) {
+				s.Faults = []fault{{At: time.Second, Kind: "late part", Who: "w1", For: 6 * time.Minute}}
+			},
 			"w1 is in step Settling (NotWhole: example.com/gpu 0 of 8)",
 		},
 		"a node whose devices do not come fails": {

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -70,6 +71,18 @@ func NewLabelSelector(from *metav1.LabelSelector) *LabelSelector {
 		s.MatchExpressions = append(s.MatchExpressions, one)
 	}
 	return s
+}
+
+// NamesNodes reports whether the selector lists nodes by nothing but their hostnames, as kubectl
+// selects nodes that a person named.
+func (s *LabelSelector) NamesNodes() bool {
+	if s == nil || len(s.MatchLabels)+len(s.MatchExpressions) != 1 {
+		return false
+	}
+	for _, e := range s.MatchExpressions {
+		return e.Key == corev1.LabelHostname && e.Operator == "In"
+	}
+	return s.MatchLabels[corev1.LabelHostname] != ""
 }
 
 // AsSelector returns the selector as a labels.Selector. The error names a key,

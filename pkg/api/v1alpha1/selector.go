@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -73,6 +72,9 @@ func NewLabelSelector(from *metav1.LabelSelector) *LabelSelector {
 	return s
 }
 
+// hostname is the label of a Node with its hostname.
+const hostname = "kubernetes.io/hostname"
+
 // NamesNodes reports whether the selector lists nodes by nothing but their hostnames, as kubectl
 // selects nodes that a person named.
 func (s *LabelSelector) NamesNodes() bool {
@@ -80,9 +82,9 @@ func (s *LabelSelector) NamesNodes() bool {
 		return false
 	}
 	for _, e := range s.MatchExpressions {
-		return e.Key == corev1.LabelHostname && e.Operator == "In"
+		return e.Key == hostname && e.Operator == "In"
 	}
-	return s.MatchLabels[corev1.LabelHostname] != ""
+	return s.MatchLabels[hostname] != ""
 }
 
 // AsSelector returns the selector as a labels.Selector. The error names a key,

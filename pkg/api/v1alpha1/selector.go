@@ -72,6 +72,21 @@ func NewLabelSelector(from *metav1.LabelSelector) *LabelSelector {
 	return s
 }
 
+// hostname is the label of a Node with its hostname.
+const hostname = "kubernetes.io/hostname"
+
+// NamesNodes reports whether the selector lists nodes by nothing but their hostnames, as kubectl
+// selects nodes that a person named.
+func (s *LabelSelector) NamesNodes() bool {
+	if s == nil || len(s.MatchLabels)+len(s.MatchExpressions) != 1 {
+		return false
+	}
+	for _, e := range s.MatchExpressions {
+		return e.Key == hostname && e.Operator == "In"
+	}
+	return s.MatchLabels[hostname] != ""
+}
+
 // AsSelector returns the selector as a labels.Selector. The error names a key,
 // value or operator that Kubernetes does not accept.
 func (s LabelSelector) AsSelector() (labels.Selector, error) {

@@ -151,7 +151,7 @@ func (s *survey) fixedVerdict(n *node, wake *wakeTime) verdict {
 	case !n.managed:
 		v.set(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 	case !s.cluster.target.selects(n):
-		v.set(n, Done, v1alpha1.ReasonNotSelected, "the upgrade's nodeSelector does not match this node")
+		v.set(n, Done, v1alpha1.ReasonNotSelected, s.cluster.target.notSelected())
 	case !s.cluster.target.mayRenew(n):
 		v.set(n, Done, v1alpha1.ReasonNotSelected, s.cluster.target.whyLeftOut(n))
 	default:
@@ -245,7 +245,7 @@ func (s *survey) withdrawal(n *node, wake *wakeTime) clusterstate.Hold {
 		}
 		return clusterstate.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
 	case !s.cluster.target.selects(n):
-		return clusterstate.Hold{Reason: v1alpha1.ReasonNotSelected, Message: "the upgrade's nodeSelector does not match this node any more"}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonNotSelected, Message: s.cluster.target.notSelected() + " any more"}
 	}
 	if hold := s.firstHold(n, true, wake); hold.Holds() {
 		return hold

@@ -34,12 +34,16 @@ type filter struct {
 	groupsSkip bool
 	// agents marks a filter that may also return a reason of the node's agent.
 	agents bool
+	// meanwhile marks a filter whose routine reasons end while the node waits for something else: where
+	// the next filter that holds the node does so until people act, its hold is shown instead.
+	meanwhile bool
 }
 
 // firstHold returns what the first filter says that holds the node: of all filters for a node that
 // may begin, of those that withdraw for one that has begun. It adds to wake until when the node
 // passes a filter.
-func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold clusterstate.Hold) {
+func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) clusterstate.Hold {
+	var hold, passing clusterstate.Hold
 	for i := range filters {
 		f := &filters[i]
 		switch {
@@ -50,14 +54,20 @@ func (s *survey) firstHold(n *node, begun bool, wake *wakeTime) (hold clustersta
 		default:
 			hold = f.all(s, n)
 		}
-		if hold.Holds() {
+		switch {
+		case !hold.Holds():
+			if f.until != nil {
+				wake.at(f.until(s.cluster, n))
+			}
+		case f.meanwhile && hold.Reason.Info().Routine:
+			passing = hold
+		case passing.Holds() && !hold.NeedsPerson() && !hold.Reason.Info().HeldByPeople:
+			return passing
+		default:
 			return hold
 		}
-		if f.until != nil {
-			wake.at(f.until(s.cluster, n))
-		}
 	}
-	return clusterstate.Hold{}
+	return passing
 }
 
 // filters decide whether a node may be released. The first that holds is shown to
@@ -86,8 +96,8 @@ var filters = []filter{
 	// After notReady: a node that is unreachable cannot stage.
 	{node: cannotPrepare, agents: true, groupsSkip: true, question: newQuestion("can its images be staged?", v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonNotOffered)},
 	{node: rehearsalFailed, withdraws: true, groupsSkip: true, question: newQuestion("would its next boot bring it back?", v1alpha1.ReasonRehearsalFailed)},
-	{node: notPrepared, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
-		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid, v1alpha1.ReasonExcluded)},
+	{node: notPrepared, meanwhile: true, question: newQuestion("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
+		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
 	{all: nodeFailed, withdraws: true, question: newQuestion("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
 	{all: notBack, question: newQuestion("has a node not come back?", v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade)},

@@ -86,18 +86,13 @@ func cannotPrepare(_ *cluster, n *node) clusterstate.Hold {
 }
 
 // notPrepared holds a node that lacks the image, or a container image of the control
-// plane. In an exclusion that is not what it waits for: the image comes meanwhile.
+// plane.
 func notPrepared(c *cluster, n *node) clusterstate.Hold {
 	switch {
 	case n.prepared:
 		return clusterstate.Hold{}
 	case n.silent():
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
-	}
-	if hold := windowClosed(c, n); hold.Reason == v1alpha1.ReasonExcluded && !c.reading.snapshot.Source.Problem.Holds() {
-		return hold
-	}
-	switch {
 	case n.staged:
 		return clusterstate.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are not on the node yet", c.target.to)}
 	case c.reading.snapshot.Source.Problem.Holds():

@@ -131,6 +131,10 @@ type NodePlan struct {
 	Managed bool `json:"-"`
 	// Began reports whether the node has begun, or seems to: its agent says so, or a slot is its own.
 	Began bool `json:"-"`
+	// AtWorkFor is the upgrade that the node is at work for, if that is another one than the plan's. Empty: it is none.
+	AtWorkFor string `json:"-"`
+	// NothingToDo is why the plan's upgrade has nothing to do on the node: UpToDate or NotSelected. Empty: it has.
+	NothingToDo v1alpha1.Reason `json:"-"`
 	// HasAgent reports whether an agent runs on the node, or did: it has reported facts.
 	HasAgent bool `json:"-"`
 	// Owner identifies the node in slots.
@@ -280,6 +284,15 @@ func (s *survey) nodePlan(n *node, v verdict) NodePlan {
 		Returned: n.returned(), Managed: s.cluster.manages(n), Began: n.busy(), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: s.newSpec(n, v),
 	}
 	p.Spec.Managed = p.Managed
+	switch {
+	case !n.concerned:
+		p.NothingToDo = v1alpha1.ReasonNotSelected
+	case n.upToDate:
+		p.NothingToDo = v1alpha1.ReasonUpToDate
+	}
+	if n.busy() && n.spec.Upgrade != nil && !s.cluster.specIsForTarget(n) {
+		p.AtWorkFor = n.spec.Upgrade.Name
+	}
 	if s.cluster.target != nil {
 		p.To = s.cluster.target.Spec.Version
 	}

@@ -193,7 +193,7 @@ func (p *planner) summary() clusterstate.Hold {
 	case active >= 0 && p.survey.writeFailed != nil:
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
-		return clusterstate.Hold{Reason: v1alpha1.ReasonReleased, Message: UpgradedMessage(p.cluster.nodes[active].Name)}
+		return clusterstate.Hold{Reason: v1alpha1.ReasonReleased, Message: p.cluster.activeMessage(p.cluster.nodes[active])}
 	case p.turns.hooksLeft(p.cluster.target).Holds():
 		return p.turns.hooksLeft(p.cluster.target)
 	case blocked >= 0 && p.cluster.nodes[blocked].agentGone(p.cluster.now):
@@ -216,6 +216,14 @@ func (p *planner) summary() clusterstate.Hold {
 		return clusterstate.Hold{Reason: v1alpha1.ReasonHookRunning, Message: "the hooks after a node are about to run"}
 	}
 	return clusterstate.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.survey.notEveryAPIServer()}
+}
+
+// activeMessage returns what is said of an upgrade whose first active node that is.
+func (c *cluster) activeMessage(n *node) string {
+	if c.abortsAttempt(n) {
+		return fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed", n.Name, n.status.Upgrade.Name)
+	}
+	return UpgradedMessage(n.Name)
 }
 
 // firsts returns the indices of the first node that is being upgraded, that is blocked,

@@ -97,6 +97,14 @@ func (t *target) selects(n *node) bool {
 	return t == nil || t.selector.Empty() || t.selector.Matches(labels.Set(n.Labels))
 }
 
+// notSelected returns a sentence about a node that the upgrade does not select.
+func (t *target) notSelected() string {
+	if t.Spec.NodeSelector.NamesNodes() {
+		return "the upgrade does not name this node"
+	}
+	return "the upgrade's nodeSelector does not match this node"
+}
+
 // leavesOut reports whether the policy or the upgrade does not select the node, or the upgrade has nothing to do on
 // nodes like it.
 func (t *target) leavesOut(n *node) bool { return !n.managed || !t.selects(n) || !t.mayRenew(n) }

@@ -29,7 +29,7 @@ var versionChecks = []Entry{
 	{
 		VersionBlocked, blocks,
 		"the UpgradePolicy blocks the version (spec.blockedVersions), or a Rollback has taken it back (status.takenBack)",
-		"Choose another version: kubectl upgrade releases lists what is available.",
+		"Choose another version: kubectl upgrade releases lists what is available; or allow it again: kubectl upgrade unblock.",
 	},
 	{
 		"version-kubelet-skew", blocks,

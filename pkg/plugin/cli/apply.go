@@ -201,11 +201,6 @@ func (a *apply) once(ctx context.Context) error {
 	if a.forPeople() {
 		a.answer(fmt.Sprintf("clusterupgrade.%s/%s created", v1alpha1.Group, created.Name), a.dryRun)
 	}
-	if a.forPeople() && a.mode == dryRunNone {
-		for _, missing := range view.Approvals(created, shot.Policy) {
-			fmt.Fprintf(a.ErrOut, "It begins once it is approved: `%s`\n", missing.Command)
-		}
-	}
 	return a.finish(ctx, created)
 }
 
@@ -319,6 +314,11 @@ func (a *apply) propose(ctx context.Context, p proposal) error {
 	}
 	if a.mode != dryRunNone {
 		return nil
+	}
+	if a.forPeople() {
+		for _, missing := range view.Approvals(p.upgrade, p.shot.Policy) {
+			fmt.Fprintf(a.ErrOut, "It begins once it is approved: `%s`\n", missing.Command)
+		}
 	}
 	return a.confirm(ctx, p.decided, p.upgrade)
 }

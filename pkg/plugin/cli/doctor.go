@@ -168,11 +168,11 @@ func (e *examination) readServer() error {
 }
 
 // readChecks runs the checks of the upgrade that is being carried out: its apiservers are of
-// two versions on purpose. Without one it runs those that an upgrade of type Reboot would be
-// held by, which depend on no version.
+// two versions on purpose. Without one it runs those that a Reboot of every node would be held by,
+// which depend on no version.
 func (e *examination) readChecks() error {
 	clients := snapshot.Clients{Kube: e.reader.kube, Access: e.reader.access}
-	upgrade := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}}
+	upgrade := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot, RebootPolicy: v1alpha1.RebootAlways}}
 	if e.facts.Installed() {
 		clients.Ours = e.reader.kinds
 		list, err := clients.Ours.ClusterUpgrades.List(e.ctx, metav1.ListOptions{})
@@ -185,6 +185,7 @@ func (e *examination) readChecks() error {
 			}
 		}
 	}
+	e.facts.CheckedVersion = upgrade.Spec.Version
 	facts, err := snapshot.ReadPreflight(e.ctx, clients, upgrade, nil)
 	if err != nil {
 		return err

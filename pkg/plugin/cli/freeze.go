@@ -254,5 +254,8 @@ func (u *unfreeze) run(ctx context.Context) error {
 		}
 	}
 	u.answer(fmt.Sprintf("maintenanceschedule.%s/%s deleted", v1alpha1.Group, target.Name), u.dryRun)
+	for _, other := range view.NewFreezes(request.FreezesBeside(schedules, target.Name, u.now()), u.now()) {
+		fmt.Fprintf(u.ErrOut, "Freeze %s stays, %s: `kubectl upgrade unfreeze %s` ends it.\n", other.Name, render.FreezeLasts(other, u.drawing()), other.Name)
+	}
 	return nil
 }

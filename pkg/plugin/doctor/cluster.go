@@ -188,8 +188,11 @@ func findings(f Facts) (lines []Line) {
 	}
 	if len(lines) == 0 && len(f.Nodes) > 0 {
 		all := "no check of docs/checks.md finds a problem, and no other program reboots nodes"
-		if !f.Installed() {
-			all = "the checks that need no agent find no problem, and no DaemonSet of kured or FLUO was found"
+		switch {
+		case !f.Installed():
+			all = "the checks that need neither an agent nor a version find no problem, and no DaemonSet of kured or FLUO was found"
+		case f.CheckedVersion == "":
+			all = "the checks that need no version find no problem, and no other program reboots nodes; `kubectl upgrade plan VERSION` makes the others, too"
 		}
 		lines = []Line{{"checks", OK, all, ""}}
 	}

@@ -169,9 +169,10 @@ type Facts struct {
 	// SourceProblem is why the index of images could not be read from this machine.
 	SourceProblem string
 	// Findings are those of pkg/cluster/preflight for the upgrade that is being carried out, or for
-	// one of type Reboot. Without agents, those
-	// that need an agent's facts are left out.
+	// one of type Reboot of every node. Without agents, those that need an agent's facts are left out.
 	Findings []v1alpha1.Finding
+	// CheckedVersion is the version of that upgrade. Empty: the checks that depend on one were not made.
+	CheckedVersion string
 	// Unread is what could not be read, one sentence each.
 	Unread []string
 }

@@ -183,6 +183,9 @@ func TestCheck(t *testing.T) {
 		{"the API server's clock", func(f *Facts) { f.Clock = &hour }, "clock warn: 1h0m0s ahead of this machine", Warn},
 		{"a node's clock", func(f *Facts) { f.NodeClocks["w1"] = -time.Minute }, "clock warn: w1 (1m0s behind)", Warn},
 		{"no clocks", func(f *Facts) { f.NodeClocks, f.Clock = nil, nil }, "clock unknown: nodes' clocks are not known", OK},
+		{"nothing is active", func(*Facts) {}, "checks ok: the checks that need no version find no problem", OK},
+		{"an upgrade to a version is active", func(f *Facts) { f.CheckedVersion = "v1.34.4" }, "checks ok: no check of docs/checks.md finds a problem", OK},
+		{"not installed: checks", uninstalled, "checks ok: neither an agent nor a version", Warn},
 		{"a check blocks", func(f *Facts) {
 			f.Findings = []v1alpha1.Finding{{ID: "kured-lock", Level: v1alpha1.LevelBlock, Message: "kured holds its lock.", Advice: "Wait."}}
 		}, "kured-lock fail: kured holds its lock", Fail},

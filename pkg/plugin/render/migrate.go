@@ -54,8 +54,10 @@ func Migration(r migrate.Result, o Options) string {
 // settings draws the table: as such where there is room, and else each setting in a paragraph.
 func (o Options) settings(header []string, rows [][]cell) string {
 	if o.Width == 0 || o.Width >= 130 {
-		for _, row := range rows {
-			row[2].text = o.cut(row[2].text, 32)
+		if o.Width > 0 {
+			for _, row := range rows {
+				row[2].text = o.cut(row[2].text, 32)
+			}
 		}
 		return o.table(header, rows)
 	}

@@ -99,8 +99,12 @@ func nodeRows(nodes []plan.NodePlan, upgrade *view.Upgrade) [][2]cell {
 	}
 	if n := numbers[v1alpha1.ReasonNotSelected]; n > 0 {
 		why := "which the upgrade's nodeSelector does not match"
-		if upgrade != nil && upgrade.Type == v1alpha1.TypeCertificates {
+		switch {
+		case upgrade == nil:
+		case upgrade.Type == v1alpha1.TypeCertificates:
 			why = "of which no certificates are renewed"
+		case upgrade.NamesNodes:
+			why = "which the upgrade does not name"
 		}
 		rows = append(rows, titled("", cell{fmt.Sprintf("and %d, %s", n, why), plain}))
 	}

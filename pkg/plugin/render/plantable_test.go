@@ -114,6 +114,9 @@ func TestPlanDoesNotCountNodesThatSelectorsLeaveOut(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	if text, want := render.Plan(p, &view.Upgrade{NamesNodes: true}, o), "\n            and 1, which the upgrade does not name\n"; !strings.Contains(text, want) {
+		t.Errorf("of a Reboot of named nodes: %q is not in\n%s", want, text)
+	}
 	o.Rows, o.Width = 1, 80
 	if text := render.Plan(p, nil, o); !strings.Contains(text, "and more nodes, 4: 1 done, 3 not selected;") {
 		t.Errorf("with one row:\n%s", text)

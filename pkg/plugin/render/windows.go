@@ -50,6 +50,14 @@ func Freezes(freezes []view.Freeze, o Options) string {
 	return o.table([]string{"FREEZE", "UNTIL", "UPGRADES", "NODES", "BY", "REASON"}, rows)
 }
 
+// FreezeLasts returns until when a freeze lasts, or when it recurs.
+func FreezeLasts(f view.Freeze, o Options) string {
+	if f.Recurrence != "" {
+		return "which recurs (" + f.Recurrence + ")"
+	}
+	return "until " + o.when(f.Until)
+}
+
 func orAll(text string) string {
 	if text == "" {
 		return "all"

@@ -80,6 +80,13 @@ func FreezeToEnd(schedules []v1alpha1.MaintenanceSchedule, name string, now time
 	return freezes, nil
 }
 
+// FreezesBeside returns the freezes that stay once that one is ended, and are not over.
+func FreezesBeside(schedules []v1alpha1.MaintenanceSchedule, name string, now time.Time) []v1alpha1.MaintenanceSchedule {
+	return slices.DeleteFunc(slices.Clone(schedules), func(s v1alpha1.MaintenanceSchedule) bool {
+		return s.Name == name || !IsFreeze(s) || isOver(s, now)
+	})
+}
+
 // IsFreeze reports whether a schedule has exclusions and no window.
 func IsFreeze(s v1alpha1.MaintenanceSchedule) bool {
 	return len(s.Spec.MaintenanceWindows) == 0 && len(s.Spec.MaintenanceExclusions) > 0

@@ -104,25 +104,41 @@ func supposedUpgrade(u *v1alpha1.ClusterUpgrade, at time.Time) v1alpha1.ClusterU
 	return one
 }
 
-// NoneReleased returns the plan for an upgrade that does not exist without the claim that the
-// coordinator released nodes for it: they may begin at once. Other plans stay as they are.
+// NoneReleased returns the plan without the claim that the coordinator released nodes for its upgrade, where that does
+// not exist: they may begin at once; or where they are at work for another one, which they end first.
 func NoneReleased(decided plan.Plan) plan.Plan {
 	status := statusOf(decided)
-	if !IsSupposed(decided.Upgrade) || status == nil {
+	if status == nil {
 		return decided
 	}
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSucceeded)
 	for i := range decided.Nodes {
 		n := &decided.Nodes[i]
-		if n.Decision != plan.Go || n.Reason != v1alpha1.ReasonReleased || n.Began {
-			continue
+		headline := ""
+		switch released := n.Decision == plan.Go && n.Reason == v1alpha1.ReasonReleased; {
+		case released && n.AtWorkFor != "", n.Reason == v1alpha1.ReasonUpgradeWithdrawn && n.AtWorkFor != "" && IsSupposed(decided.Upgrade):
+			headline = endsOtherFirst(n)
+		case released && !n.Began && IsSupposed(decided.Upgrade):
+			n.Message = strings.Replace(n.Message, plan.ReleasedMessage, "the node may begin at once", 1)
+			headline = fmt.Sprintf("node %s may begin at once", n.Name)
 		}
-		n.Message = strings.Replace(n.Message, plan.ReleasedMessage, "the node may begin at once", 1)
-		if said != nil && said.Reason == string(v1alpha1.ReasonReleased) && said.Message == plan.UpgradedMessage(n.Name) {
-			said.Message = fmt.Sprintf("node %s may begin at once", n.Name)
+		if headline != "" && said != nil && said.Reason == string(v1alpha1.ReasonReleased) && said.Message == plan.UpgradedMessage(n.Name) {
+			said.Message = headline
 		}
 	}
 	return decided
+}
+
+// endsOtherFirst has a node that is at work for another upgrade than the plan's wait for that, unless this one has nothing
+// to do on it. It returns what is said of the upgrade if that is its first node.
+func endsOtherFirst(n *plan.NodePlan) (headline string) {
+	work := "is at work for ClusterUpgrade " + n.AtWorkFor
+	if n.NothingToDo != "" {
+		n.Decision, n.Reason, n.Message = plan.Done, n.NothingToDo, work+"; this one has nothing to do on it"
+	} else {
+		n.Decision, n.Reason, n.Message = plan.Wait, v1alpha1.ReasonNotItsTurn, work+", and ends that first"
+	}
+	return fmt.Sprintf("node %s %s, and ends that first", n.Name, work)
 }
 
 // IsSupposed reports whether the upgrade of that name is one that does not exist.

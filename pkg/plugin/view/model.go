@@ -61,6 +61,8 @@ type Upgrade struct {
 	People
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	IgnoreGates  []v1alpha1.IgnoredGate  `json:"ignoreGates,omitempty"`
+	// NamesNodes reports whether it is for nodes that a person named.
+	NamesNodes bool `json:"-"`
 	// Rollback is what else one of that type does, where the plan is shown.
 	Rollback *Rollback `json:"-"`
 	// Unblock is the command without which its version is not brought again. Empty: people do not block it.

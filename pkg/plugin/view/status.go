@@ -98,6 +98,7 @@ func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 		People:       People{ApprovedBy: u.Spec.Approved.By},
 		IgnoreChecks: u.Spec.IgnoreChecks,
 		IgnoreGates:  u.Spec.IgnoreGates,
+		NamesNodes:   u.Spec.NodeSelector.NamesNodes(),
 	}
 	v.Changed, v.ChangedBy = u.Changed()
 	v.Reason, v.Message = u.Status.Explain()

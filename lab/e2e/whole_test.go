@@ -48,7 +48,7 @@ spec:
       containers:
         - name: plugin
           image: kubectl-upgrade.dev/lab-late:dev
-          imagePullPolicy: Never
+          imagePullPolicy: IfNotPresent
           env:
             - {name: DELAY_FILE, value: /host` + lateFile + `}
             - {name: RESOURCE, value: ` + lateResource + `}
@@ -76,7 +76,7 @@ spec:
       containers:
         - name: web
           image: kubectl-upgrade.dev/lab-web:dev
-          imagePullPolicy: Never
+          imagePullPolicy: IfNotPresent
           readinessProbe: {httpGet: {path: /, port: 8080}, initialDelaySeconds: 90, periodSeconds: 1}
 `
 

@@ -50,7 +50,7 @@ func newScript(seed uint64) script {
 		Seed: seed, ControlPlanes: pick(1, 1, 1, 1, 3, 3, 2), Workers: pick(0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 8),
 		Budget: pick(1, 1, 2, 2, 3), MaxFailures: pick(0, 0, 0, 1, 2), Pods: pick(0, 1, 1, 2),
 		From: "v1.34.3", To: "v1.34.4", Snapshot: r.IntN(2) == 0,
-		Settle: pick(0, 0, 5, 20), MinReady: pick(0, 0, 10, 100), Guard: pick(60, 60, 120), Drain: pick(30, 60, 120),
+		Settle: pick(0, 0, 5, 20), MinReady: pick(0, 0, 25, 100), Guard: pick(60, 60, 120), Drain: pick(30, 60, 120),
 		Groups: r.IntN(3) == 0, Broken: map[string]string{},
 		Opens: time.Duration(pick(0, 0, 0, 60, 300)) * time.Second, Lasts: time.Duration(pick(6, 10, 15)) * time.Minute,
 	}

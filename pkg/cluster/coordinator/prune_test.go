@@ -25,7 +25,7 @@ func TestRequestsThatNeverBeginEraseNoRecord(t *testing.T) {
 		s.Records = append(s.Records, r)
 	}
 	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
-	old := beyond(history, 20, maxHistoryBytes)
+	old := beyond(history, 20)
 	if len(old) != 30 {
 		t.Errorf("%d are pruned, want 30", len(old))
 	}
@@ -34,7 +34,7 @@ func TestRequestsThatNeverBeginEraseNoRecord(t *testing.T) {
 			t.Errorf("the record of upgrade %s is pruned, which was triggered", one.records[0].Spec.Upgrade.Name)
 		}
 	}
-	if old := beyond(history, 2, maxHistoryBytes); len(old) != 1+48 || old[len(old)-1].records[0].Spec.Upgrade.Name != "0" {
+	if old := beyond(history, 2); len(old) != 1+48 || old[len(old)-1].records[0].Spec.Upgrade.Name != "0" {
 		t.Errorf("with a limit of 2, %d are pruned, want the oldest that was triggered and 48 others", len(old))
 	}
 }
@@ -53,7 +53,7 @@ func TestRecordsAreBoundedByBytes(t *testing.T) {
 			r.Spec.Nodes = slices.Repeat([]v1alpha1.NodeRecord{{Name: "worker-0001", From: "v1.34.3", To: "v1.34.4", Steps: steps}}, test.nodes)
 			history = append(history, &ended{records: []v1alpha1.UpgradeRecord{r}, triggered: true})
 		}
-		old := beyond(history, 20, maxHistoryBytes)
+		old := beyond(history, 20)
 		if kept := 30 - len(old); kept != test.kept+1 && test.kept > 2 || test.kept == 2 && kept != 2 {
 			t.Errorf("of %d nodes, the records of %d upgrades are kept, want %d and the Rollback", test.nodes, kept, test.kept)
 		}
@@ -74,7 +74,7 @@ func TestRollbacksEraseNoOtherRecord(t *testing.T) {
 		}}})
 	}
 	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
-	if old := beyond(history, 2, maxHistoryBytes); len(old) != 1 || old[0].records[0].Spec.Upgrade.Name != "2" {
+	if old := beyond(history, 2); len(old) != 1 || old[0].records[0].Spec.Upgrade.Name != "2" {
 		t.Errorf("%d are pruned, want only upgrade 2, the oldest Patch", len(old))
 	}
 }

@@ -201,7 +201,7 @@ func (c *Coordinator) prune(ctx context.Context, s clusterstate.Snapshot) error 
 	}
 	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
 	var problems []error
-	for _, old := range beyond(history, int(s.Policy.Spec.HistoryLimit), maxHistoryBytes) {
+	for _, old := range beyond(history, int(s.Policy.Spec.HistoryLimit)) {
 		for i := range old.records {
 			r := &old.records[i]
 			problems = append(problems, deleted("UpgradeRecord", r, c.ours.UpgradeRecords.Delete(ctx, r.Name, only(r))))
@@ -215,8 +215,8 @@ func (c *Coordinator) prune(ctx context.Context, s clusterstate.Snapshot) error 
 }
 
 // beyond returns those beyond the limit of their kind, of which the newest come first, and those whose records would make all that
-// are kept take more than bytes. The newest of each kind stays.
-func beyond(history []*ended, limit, bytes int) (old []*ended) {
+// are kept take more than maxHistoryBytes. The newest of each kind stays.
+func beyond(history []*ended, limit int) (old []*ended) {
 	counts, kept := map[string]int{}, 0
 	for _, one := range history {
 		size := 0
@@ -224,7 +224,7 @@ func beyond(history []*ended, limit, bytes int) (old []*ended) {
 			size += plan.RecordBytes(&one.records[i])
 		}
 		counts[one.kind()]++
-		if count := counts[one.kind()]; count > limit || count > 1 && kept+size > bytes {
+		if count := counts[one.kind()]; count > limit || count > 1 && kept+size > maxHistoryBytes {
 			old = append(old, one)
 			continue
 		}

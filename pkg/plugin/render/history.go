@@ -115,7 +115,8 @@ func HistoryPage(e view.Ended, o Options) string {
 			}
 		}
 		for i, one := range []cell{
-			{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {orDash(strings.TrimPrefix(strconv.Itoa(int(r.Attempts)), "0")), plain}, {ending(r), plain},
+			{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain},
+			{orDash(strings.TrimPrefix(strconv.Itoa(int(r.Attempts)), "0")), plain}, {ending(r), plain},
 		} {
 			columns[i].cells = append(columns[i].cells, one)
 		}

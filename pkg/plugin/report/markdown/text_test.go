@@ -59,7 +59,7 @@ func TestText(t *testing.T) {
 // failed is not in progress.
 func TestTitleSaysWhereTheUpgradeStands(t *testing.T) {
 	for want, alter := range map[string]func(*report.Upgrade){
-		"in progress":        func(u *report.Upgrade) {},
+		"in progress":        func(*report.Upgrade) {},
 		"needs a person":     func(u *report.Upgrade) { u.Stalled, u.Reason = true, v1alpha1.ReasonNodeFailed },
 		"waits for a person": func(u *report.Upgrade) { u.Reason = v1alpha1.ReasonApprovalRequired },
 		"suspended":          func(u *report.Upgrade) { u.Suspended = true },

@@ -69,7 +69,9 @@ func (b Book) file(name string) string { return filepath.Join(b.results, "perfor
 // commit returns the commit of the checkout; "-dirty" follows if files differ from it.
 func (b Book) commit(t testing.TB) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "-C", b.results, "describe", "--always", "--dirty", "--exclude", "*").Output() //nolint:gosec // the checkout that the benchmark runs in
+	command := exec.CommandContext(t.Context(), "git", "describe", "--always", "--dirty", "--exclude", "*")
+	command.Dir = b.results
+	out, err := command.Output()
 	if err != nil {
 		t.Logf("the page will not name the commit: %v", err)
 		return "unknown"

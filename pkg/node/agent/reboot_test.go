@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
@@ -145,7 +146,11 @@ func TestRebootAlways(t *testing.T) {
 	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
 	c.order(v1alpha1.ReleaseNode, reboot, from("boot-0"))
 	c.run()
-	c.await("it is done", func(s agentStatus) bool { return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "" })
+	c.await("it is done, and its slot is free", func(s agentStatus) bool {
+		lease, err := c.admin.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-0", metav1.GetOptions{})
+		c.must(err)
+		return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "" && ptr.Deref(lease.Spec.HolderIdentity, "") == ""
+	})
 	c.order(v1alpha1.ReleaseNode, reboot, from("boot-1"))
 	status := c.await("the order is refused", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
 	if want := `the NodeUpgrade has boot "boot-1", but ClusterUpgrade reboot-4 fixed "boot-0" at its trigger`; c.host.RebootCount() != 1 || !strings.Contains(status.Message, want) {

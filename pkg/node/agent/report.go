@@ -114,7 +114,7 @@ const answerCounts = time.Second
 // mayWriteLater reports whether the status need not be written before the action. The coordinator waits for
 // what a node says between attempts, or once it has failed. It does not wait for what a node says while it works
 // in service. Some actions are only repeated if the agent crashes before the status is written: the cordon, and
-// rounds of evictions; the end of the guard's watch, and of the cordon, after any step of a node that comes back.
+// rounds of evictions; the end of the cordon, and of the guard's watch, after any step of a node that comes back.
 // A node that is cordoned though its status still says Locking begins its attempt again. One that must be the only
 // one writes first, as the answer says whether a person has abandoned it. Only one that goes on hold needs to know
 // later that it was uncordoned.
@@ -129,8 +129,11 @@ func (p *reportSense) mayWriteLater(action machine.Action, r *round) bool {
 		return written == v1alpha1.StepLocking && (r.Host == nil || !r.Host.OneAtATime)
 	case action.Do == machine.DoDrain:
 		return written == step || written == v1alpha1.StepCordoning || written == v1alpha1.StepLocking
-	case action.Do == machine.DoUncordon && !r.Spec.HoldAfter, action.Verb == verb.Confirm:
+	case action.Do == machine.DoUncordon && !r.Spec.HoldAfter:
 		return comesBack(step) && comesBack(written)
+	case action.Verb == verb.Confirm:
+		isBack := func(step v1alpha1.Step) bool { return step == v1alpha1.StepObserving || step == v1alpha1.StepUnlocking }
+		return (comesBack(step) || isBack(step)) && (comesBack(written) || isBack(written))
 	}
 	return false
 }

@@ -32,7 +32,7 @@ func TestFleetApply(t *testing.T) {
 			c.end(outcome)
 			w.exit(t, code)
 			out, errOut := w.out.text(), w.errOut.text()
-			for _, want := range []string{"prod-001   v1.34.4   Nothing   -", "SameCluster: the cluster of prod-000", "prod-002   -         Unknown", "\n1 create, 1 unknown.\n"} {
+			for _, want := range []string{"prod-001   v1.34.4   Nothing   -", "SameCluster: the cluster of prod-000", "prod-002   -         Unknown", "Of 2 clusters 1 gets an upgrade, 1 did not answer.\n"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("%s\nhas no %q", out, want)
 				}

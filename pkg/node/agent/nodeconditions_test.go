@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func (c *cluster) recordConditions() func() (seen []string, writes int) {
 	watcher, err := c.admin.CoreV1().Nodes().Watch(c.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + c.node, ResourceVersion: node.ResourceVersion})
 	c.must(err)
 	recorded := make(chan struct{})
+	var shown sync.Map // the versions of the Node that the watch has shown
 	go func() {
 		defer close(recorded)
 		for event := range watcher.ResultChan() {
@@ -56,9 +58,18 @@ func (c *cluster) recordConditions() func() (seen []string, writes int) {
 				seen = append(seen, now)
 				writes++
 			}
+			shown.Store(node.ResourceVersion, true)
 		}
 	}()
 	return func() ([]string, int) {
+		now, err := c.admin.CoreV1().Nodes().Get(c.t.Context(), c.node, metav1.GetOptions{})
+		c.must(err)
+		for range 200 { // on a slow machine the watch shows a write later than a read does
+			if _, is := shown.Load(now.ResourceVersion); is || now.ResourceVersion == node.ResourceVersion {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
 		watcher.Stop()
 		<-recorded
 		return seen, writes

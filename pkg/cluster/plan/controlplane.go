@@ -170,6 +170,13 @@ func (c *cluster) findEtcdSnapshot() (taken *v1alpha1.EtcdSnapshot, enough bool)
 	return taken, taken != nil || c.target.strategy.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotSkip
 }
 
+// snapshotUnrecorded reports whether the node has taken the upgrade's snapshot of etcd, and the upgrade's status did not have it
+// when it was read. Its NodeUpgrade.spec goes on to ask for one: the snapshot would not count if that write came first, and
+// that of the status failed.
+func (c *cluster) snapshotUnrecorded(n *node) bool {
+	return c.etcdSnapshot != nil && c.etcdSnapshot.Node == n.Name && c.target.Status.EtcdSnapshot == nil && n.spec.EtcdSnapshotPolicy == v1alpha1.EtcdSnapshotRequired
+}
+
 // firstEtcdSnapshot returns the oldest snapshot that one of those nodes took for the
 // upgrade.
 func (c *cluster) firstEtcdSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {

@@ -352,7 +352,7 @@ func (s *survey) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		FromBootID: s.cluster.target.Status.BootOf(n.Name),
 		HoldAfter:  s.cluster.target.back && s.cluster.target.Spec.NodeSelector != nil,
 	}
-	if n == s.snapshotNode {
+	if n == s.snapshotNode || s.cluster.snapshotUnrecorded(n) {
 		spec.EtcdSnapshotPolicy = v1alpha1.EtcdSnapshotRequired
 	}
 	if v.release.Granted() {

@@ -196,7 +196,7 @@ func rolledBack(f *faultRun) error {
 }
 
 // neverBegan returns the action that checks that a node was in service all the time.
-func neverBegan(node string) action {
+func neverBegan(node string) action { //nolint:unparam // the cases say which node waits
 	return func(f *faultRun) error {
 		for _, m := range f.recorder.Moments() {
 			var u v1alpha1.NodeUpgrade

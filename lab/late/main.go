@@ -28,8 +28,9 @@ const never = "never"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	stop()
+	if err != nil {
 		log.Fatal(err)
 	}
 }
@@ -39,7 +40,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Printf("registering in %v", delay)
+	log.Printf("registering in %v", delay) //nolint:gosec // a duration
 	if delay < 0 {
 		<-ctx.Done()
 		return nil
@@ -94,7 +95,7 @@ func serve(ctx context.Context, socket string, register func(*grpc.Server)) erro
 	register(server)
 	go func() {
 		if err := server.Serve(listener); err != nil {
-			log.Printf("serving %s: %v", socket, err)
+			log.Printf("serving %s: %v", socket, err) //nolint:gosec // the manifest names the socket
 		}
 	}()
 	context.AfterFunc(ctx, server.Stop)

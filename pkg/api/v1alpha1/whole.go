@@ -40,7 +40,7 @@ type Whole struct {
 	Network PartHandling `json:"network,omitempty"`
 }
 
-// PartHandling is whether a node waits until a part of it is back.
+// PartHandling says whether a node waits until a part of it is back.
 // +kubebuilder:validation:Enum=Wait;Ignore
 type PartHandling string
 

@@ -31,7 +31,7 @@ var clients = map[string]string{
 	"pkg/node/facts/kubelethealth.go":         "the kubelet of this node, of which 200 bytes are read",
 	"pkg/cluster/snapshot/metrics.go":         own,
 	"pkg/cluster/coordinator/command.go":      own,
-	"pkg/cluster/metrics/review.go":           own,
+	"pkg/cluster/metricsserver/review.go":     own,
 	"pkg/node/agent/clients.go":               own,
 	"pkg/node/guard/health.go":                own,
 	"pkg/kube/kinds.go":                       own,

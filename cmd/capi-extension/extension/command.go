@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/management"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/watch"
 	"github.com/kubectl-upgrade/kubectl-upgrade/cmd/capi-extension/workload"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metricsserver"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
@@ -141,12 +141,12 @@ func run(ctx context.Context, version string, o options) error {
 }
 
 // metricsServer serves metrics as the coordinator does, with the certificate for Cluster API.
-func metricsServer(o options, access *rest.Config, measured *observed, ready func() bool, log *slog.Logger) (*metrics.Server, error) {
-	review, err := metrics.NewReviewer(access, log)
+func metricsServer(o options, access *rest.Config, measured *observed, ready func() bool, log *slog.Logger) (*metricsserver.Server, error) {
+	review, err := metricsserver.NewReviewer(access, log)
 	if err != nil {
 		return nil, err
 	}
-	return metrics.NewServer(metrics.ServerConfig{
+	return metricsserver.New(metricsserver.Config{
 		Address: o.metrics, CertFile: o.certFile(), KeyFile: o.keyFile(), Metrics: measured, Review: review, Ready: ready, Log: log,
 	})
 }
@@ -207,7 +207,7 @@ func serve(ctx context.Context, address string, config *tls.Config, handler http
 	}
 	log.Info("listening", "address", listener.Addr().String())
 	ended := make(chan error, 1)
-	go func() { ended <- server.ServeTLS(metrics.Bound(listener, maxConnections, maxOfClient), "", "") }()
+	go func() { ended <- server.ServeTLS(metricsserver.Bound(listener, maxConnections, maxOfClient), "", "") }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serving at %s: %w", address, err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/gate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metricsserver"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
@@ -32,7 +33,7 @@ type options struct {
 	needsPolicy bool
 	kubeconfig  string
 	leaderElect bool
-	metrics     metrics.ServerConfig
+	metrics     metricsserver.Config
 }
 
 // NewCommand returns the command that runs a coordinator, which has that version.
@@ -131,13 +132,13 @@ func runProgram(ctx context.Context, version string, o options) error {
 }
 
 // serveMetrics serves metrics until ctx ends.
-func serveMetrics(ctx context.Context, config metrics.ServerConfig, observed *metrics.Metrics, access *rest.Config, log *slog.Logger) (*metrics.Server, error) {
-	review, err := metrics.NewReviewer(access, log)
+func serveMetrics(ctx context.Context, config metricsserver.Config, observed *metrics.Metrics, access *rest.Config, log *slog.Logger) (*metricsserver.Server, error) {
+	review, err := metricsserver.NewReviewer(access, log)
 	if err != nil {
 		return nil, err
 	}
 	config.Metrics, config.Review, config.Log = observed.Handler(), review, log
-	server, err := metrics.NewServer(config)
+	server, err := metricsserver.New(config)
 	if err != nil {
 		return nil, err
 	}

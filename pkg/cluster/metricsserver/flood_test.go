@@ -1,4 +1,4 @@
-package metrics
+package metricsserver
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func TestFlood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, address := start(t, ServerConfig{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
+	_, address := start(t, Config{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
 	eventually(t, "200 ok", func() string { return get("https://"+address+"/readyz", "") })
 	tokens := []string{reader(t, admin, "first"), reader(t, admin, "second")}
 	keeping, renewing := clientAt("127.0.0.3", true), clientAt("127.0.0.4", false)
@@ -134,7 +134,7 @@ func TestTokenChangesBesideOthers(t *testing.T) {
 	review := newReviewer(kube, discard())
 	at := time.Unix(0, 0)
 	review.now = func() time.Time { return at } // so that no budget fills up
-	_, address := start(t, ServerConfig{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
+	_, address := start(t, Config{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
 	eventually(t, "200 ok", func() string { return get("https://"+address+"/readyz", "") })
 	keeping, other := clientAt("127.0.0.1", true), clientAt("127.0.0.1", false)
 	for i, step := range []struct {

@@ -1,4 +1,4 @@
-package metrics
+package metricsserver
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// ServerConfig configures a Server.
-type ServerConfig struct {
+// Config configures a Server.
+type Config struct {
 	// Address to listen on, such as ":8443".
 	Address string
 	// CertFile and KeyFile are PEM files with the certificate and its key, which may be
@@ -32,7 +32,7 @@ type ServerConfig struct {
 
 // Server serves metrics at /metrics, and, to any client, whether it runs at /readyz.
 type Server struct {
-	config  ServerConfig
+	config  Config
 	handler http.Handler
 	certs   *certificates
 	paused  atomic.Bool
@@ -67,8 +67,8 @@ func (s *Server) Problem() (problem string, known bool) {
 	return failing.text, true
 }
 
-// NewServer returns a Server that does not listen yet.
-func NewServer(config ServerConfig) (*Server, error) {
+// New returns a Server that does not listen yet.
+func New(config Config) (*Server, error) {
 	certs, err := newCertificates(config.CertFile, config.KeyFile, config.Log)
 	if err != nil {
 		return nil, err

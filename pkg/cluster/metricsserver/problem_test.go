@@ -1,4 +1,4 @@
-package metrics
+package metricsserver
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewServer(ServerConfig{Address: other.Addr().String(), Metrics: http.NotFoundHandler(), Review: &Reviewer{}, Log: slog.New(slog.DiscardHandler)})
+	s, err := New(Config{Address: other.Addr().String(), Metrics: http.NotFoundHandler(), Review: &Reviewer{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package metrics
+package metricsserver
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ type trip func(*http.Request) (*http.Response, error)
 func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // start runs a server until the test ends, and returns its address.
-func start(t *testing.T, config ServerConfig) (*Server, string) {
+func start(t *testing.T, config Config) (*Server, string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -88,7 +88,7 @@ func start(t *testing.T, config ServerConfig) (*Server, string) {
 	if config.Log == nil {
 		config.Log = discard()
 	}
-	server, err := NewServer(config)
+	server, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestWhoMayRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, address := start(t, ServerConfig{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
+	_, address := start(t, Config{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
 	eventually(t, "200 ok", func() string { return get("https://"+address+"/readyz", "") })
 	may, other := reader(t, admin, "reader"), account(t, admin, "other")
 	time.Sleep(time.Second) // until the binding takes effect
@@ -291,7 +291,7 @@ func TestCertificateFiles(t *testing.T) {
 		return parsed
 	}
 	first := write(time.Hour)
-	server, address := start(t, ServerConfig{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
+	server, address := start(t, Config{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
 	var clock atomic.Int64
 	server.certs.setClock(func() time.Time { return time.Now().Add(time.Duration(clock.Load())) })
 	serves := func(want *x509.Certificate) func() string {
@@ -315,7 +315,7 @@ func TestCertificateFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "ok", serves(second))
-	if _, err := NewServer(ServerConfig{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Log: discard()}); err == nil {
+	if _, err := New(Config{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Log: discard()}); err == nil {
 		t.Error("a broken certificate is accepted at the start")
 	}
 }
@@ -326,7 +326,7 @@ func TestCertificateFiles(t *testing.T) {
 func TestCertificateFilesThatComeLater(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	server, address := start(t, ServerConfig{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
+	server, address := start(t, Config{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
 	var clock atomic.Int64
 	server.certs.setClock(func() time.Time { return time.Now().Add(time.Duration(clock.Load())) })
 	made, err := selfSigned(time.Now())
@@ -419,7 +419,7 @@ func TestOwnCertificate(t *testing.T) {
 // it again; and that one whose address is taken tries again.
 func TestOneServesOfTwo(t *testing.T) {
 	log := &text{}
-	server, address := start(t, ServerConfig{Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler(), Log: slog.New(slog.NewTextHandler(log, nil))})
+	server, address := start(t, Config{Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler(), Log: slog.New(slog.NewTextHandler(log, nil))})
 	up := func() string { return get("https://"+address+"/readyz", "") }
 	eventually(t, "200", up)
 	server.Listen(false)

@@ -31,8 +31,8 @@ func TestTheFirstRuleThatMatchesCounts(t *testing.T) {
 		"other/web":   v1alpha1.DrainPod,
 	} {
 		namespace, label, _ := strings.Cut(pod, "/")
-		got := rules.Behavior(namespace, labels.Set{"app": label})
-		if got != want {
+		got, selected := rules.Behavior(namespace, labels.Set{"app": label})
+		if got != want || selected != (pod != "other/web") {
 			t.Errorf("%s: got %s, want %s", pod, got, want)
 		}
 	}

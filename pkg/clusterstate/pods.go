@@ -95,12 +95,12 @@ func CompileDrainRules(list []v1alpha1.DrainRule) (DrainRules, error) {
 	return rules, nil
 }
 
-// Behavior returns what a drain does with a pod of that namespace that has these labels.
-func (rules DrainRules) Behavior(namespace string, of labels.Set) v1alpha1.DrainBehavior {
+// Behavior returns what a drain does with a pod of that namespace that has these labels, and whether a rule selects it.
+func (rules DrainRules) Behavior(namespace string, of labels.Set) (behavior v1alpha1.DrainBehavior, selected bool) {
 	for _, r := range rules {
 		if (len(r.namespaces) == 0 || slices.Contains(r.namespaces, namespace)) && r.selector.Matches(of) {
-			return r.behavior
+			return r.behavior, true
 		}
 	}
-	return v1alpha1.DrainPod
+	return v1alpha1.DrainPod, false
 }

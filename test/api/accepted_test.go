@@ -40,12 +40,12 @@ const everySelector = `{matchLabels: {pool: gpu, example.com/zone: a_b.c-D, node
 // everyPace has every field of a strategy that groups and orders have too.
 const everyPace = `settleSeconds: 0, minReadySeconds: 86400,
 	whole: {timeoutSeconds: 1, resources: Wait, drivers: Ignore, daemonSets: Wait, extensions: Ignore, taints: Wait, network: Ignore}, drain: {timeoutSeconds: 1, onTimeout: Delete, volumesDetachedSeconds: 0, gracePeriodSeconds: -1,
-	unmanagedPods: Evict, emptyDirPods: Block, rules: [
+	unmanagedPods: Evict, emptyDirPods: Block, doNotDisruptSeconds: 0, rules: [
 		{name: CI jobs, podSelector: {matchLabels: {app: ci}}, namespaces: [ci, build], behavior: WaitCompleted},
 		{name: logs, podSelector: {}, behavior: Skip}, {name: rest, podSelector: ` + everySelector + `, behavior: Drain}]}`
 
 // everyStrategy is a strategy with every field.
-const everyStrategy = `{method: Reboot, maxUnavailable: 100%, maxFailures: 0, approval: Required, etcdSnapshotPolicy: Skip, ` + everyPace + `,
+const everyStrategy = `{method: Reboot, maxUnavailable: 100%, maxFailures: 0, cordonedNodes: Count, approval: Required, etcdSnapshotPolicy: Skip, ` + everyPace + `,
 	groups: [{name: canary, nodeSelector: {}}, {name: db-2, nodeSelector: ` + everySelector + `, maxUnavailable: 2, approval: Required, ` + everyPace + `}]}`
 
 func TestValidValuesAreAccepted(t *testing.T) {

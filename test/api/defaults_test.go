@@ -109,10 +109,10 @@ func TestResolve(t *testing.T) {
 	}
 	want := v1alpha1.Strategy{
 		Method: v1alpha1.MethodRestart, MaxUnavailable: policy.MaxUnavailable, MaxFailures: ptr.To[int32](0),
-		Approval: v1alpha1.ApprovalNotRequired, Groups: policy.Groups, EtcdSnapshotPolicy: v1alpha1.EtcdSnapshotRequired,
+		CordonedNodes: v1alpha1.CordonedIgnore, Approval: v1alpha1.ApprovalNotRequired, Groups: policy.Groups, EtcdSnapshotPolicy: v1alpha1.EtcdSnapshotRequired,
 		Pace: v1alpha1.Pace{SettleSeconds: five, MinReadySeconds: ten, GuardSeconds: ptr.To[int32](180), Drain: v1alpha1.Drain{
 			TimeoutSeconds: ten, OnTimeout: v1alpha1.OnTimeoutAbort, VolumesDetachedSeconds: ptr.To[int32](0), GracePeriodSeconds: ptr.To[int32](-1),
-			UnmanagedPods: v1alpha1.PodsBlock, EmptyDirPods: v1alpha1.PodsBlock,
+			UnmanagedPods: v1alpha1.PodsBlock, EmptyDirPods: v1alpha1.PodsBlock, DoNotDisruptSeconds: ptr.To[int32](300),
 		}},
 	}
 	const wait = v1alpha1.PartWait

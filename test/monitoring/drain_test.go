@@ -55,7 +55,7 @@ func TestBudgetsOfRealDrain(t *testing.T) {
 	settings := v1alpha1.DefaultStrategy().Drain
 	settings.UnmanagedPods = v1alpha1.PodsEvict
 	drainer := &drain.Drainer{Node: "w1", Kubelet: kubelet, Account: kubelet}
-	progress, err := drainer.Round(ctx, settings, false)
+	progress, err := drainer.Round(ctx, settings, drain.Means{})
 	if err != nil || !progress.Blocked {
 		t.Fatalf("got %+v, %v, want a drain that is blocked", progress, err)
 	}

@@ -36,8 +36,10 @@ func DefaultStrategy() Strategy {
 				GracePeriodSeconds:     ptr.To[int32](-1),
 				UnmanagedPods:          PodsBlock,
 				EmptyDirPods:           PodsEvict,
+				DoNotDisruptSeconds:    ptr.To[int32](300),
 			},
 		},
+		CordonedNodes:      CordonedIgnore,
 		EtcdSnapshotPolicy: EtcdSnapshotRequired,
 	}
 }
@@ -47,6 +49,7 @@ func (s Strategy) Or(other Strategy) Strategy {
 	s.Method = cmp.Or(s.Method, other.Method)
 	s.MaxUnavailable = cmp.Or(s.MaxUnavailable, other.MaxUnavailable)
 	s.MaxFailures = cmp.Or(s.MaxFailures, other.MaxFailures)
+	s.CordonedNodes = cmp.Or(s.CordonedNodes, other.CordonedNodes)
 	s.Approval = cmp.Or(s.Approval, other.Approval)
 	if s.Groups == nil {
 		s.Groups = other.Groups
@@ -86,6 +89,7 @@ func (d Drain) Or(other Drain) Drain {
 	d.GracePeriodSeconds = cmp.Or(d.GracePeriodSeconds, other.GracePeriodSeconds)
 	d.UnmanagedPods = cmp.Or(d.UnmanagedPods, other.UnmanagedPods)
 	d.EmptyDirPods = cmp.Or(d.EmptyDirPods, other.EmptyDirPods)
+	d.DoNotDisruptSeconds = cmp.Or(d.DoNotDisruptSeconds, other.DoNotDisruptSeconds)
 	if d.Rules == nil {
 		d.Rules = other.Rules
 	}

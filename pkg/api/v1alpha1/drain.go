@@ -39,6 +39,15 @@ type Drain struct {
 	// +optional
 	EmptyDirPods PodHandling `json:"emptyDirPods,omitempty"`
 
+	// DoNotDisruptSeconds is how long a drain waits for pods to end by themselves that
+	// have the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false" or
+	// karpenter.sh/do-not-disrupt: "true". Then they are evicted like others. A rule that
+	// selects such a pod applies instead. A strategy's default: 300.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	DoNotDisruptSeconds *int32 `json:"doNotDisruptSeconds,omitempty"`
+
 	// Rules set how the drain treats the pods that they select. The first matching rule
 	// applies; a pod without one is evicted.
 	// +listType=map

@@ -40,6 +40,7 @@ const (
 	ReasonNodeFailed            Reason = "NodeFailed"
 	ReasonNodeNotBack           Reason = "NodeNotBack"
 	ReasonNotReadyAfterUpgrade  Reason = "NotReadyAfterUpgrade"
+	ReasonNodeCordoned          Reason = "NodeCordoned"
 	ReasonNodeNotReady          Reason = "NodeNotReady"
 	ReasonSkew                  Reason = "Skew"
 	ReasonEtcdQuorum            Reason = "EtcdQuorum"
@@ -173,6 +174,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonClockDiffers, Giver: GivenByPlanner, Meaning: "the node's or the coordinator's clock, by which windows are judged, differs by more than 30 seconds from the API server's", Ends: "when a person sets the clock"},
 	{Reason: ReasonNodeFailed, Giver: GivenByPlanner, Meaning: "another node failed: no other node begins", Ends: "when that node recovers, or a person retries the upgrade or abandons the node", Routine: true},
 	{Reason: ReasonNodeNotBack, Giver: GivenByPlanner, Meaning: "a node that is out of service has not come back: no other node begins", Ends: "when it is back, or a person abandons it", Resumes: true},
+	{Reason: ReasonNodeCordoned, Giver: GivenByPlanner, Meaning: "nodes that another client has cordoned use up maxUnavailable (strategy.cordonedNodes)", Ends: "when they are uncordoned"},
 	{Reason: ReasonNodeNotReady, Giver: GivenByPlanner, Meaning: "a node is NotReady: this one, or others that use up maxUnavailable", Ends: "when it is Ready; often a person has to repair it"},
 	{Reason: ReasonAgentNotAnswering, Giver: GivenByPlanner, Meaning: "the node's agent is not Ready, or did not take up an order in time, which is withdrawn", Ends: "when it answers; often a person has to repair its pod", Resumes: true},
 	{Reason: ReasonNotReadyAfterUpgrade, Giver: GivenByPlanner, Meaning: "a node that was upgraded stopped being Ready soon after: no other node begins", Ends: "when it is Ready again, or a person abandons it", Resumes: true},

@@ -40,6 +40,11 @@ type Strategy struct {
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
+	// CordonedNodes is Count if nodes that another client has cordoned count as out of
+	// service, or Ignore. Default: Ignore.
+	// +optional
+	CordonedNodes CordonedNodes `json:"cordonedNodes,omitempty"`
+
 	// MaxFailures is how many workers may fail before no other node begins. A
 	// control-plane node that fails always stops the others. Default: 0.
 	// +kubebuilder:validation:Minimum=0
@@ -109,6 +114,16 @@ type EtcdSnapshotPolicy string
 const (
 	EtcdSnapshotRequired EtcdSnapshotPolicy = "Required"
 	EtcdSnapshotSkip     EtcdSnapshotPolicy = "Skip"
+)
+
+// CordonedNodes says whether nodes that another client has cordoned count as out of service.
+// +kubebuilder:validation:Enum=Count;Ignore
+type CordonedNodes string
+
+// Whether nodes that another client has cordoned count as out of service.
+const (
+	CordonedCount  CordonedNodes = "Count"
+	CordonedIgnore CordonedNodes = "Ignore"
 )
 
 // Approval says whether a person has to approve something.

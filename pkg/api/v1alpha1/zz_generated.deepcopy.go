@@ -459,6 +459,11 @@ func (in *Drain) DeepCopyInto(out *Drain) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.DoNotDisruptSeconds != nil {
+		in, out := &in.DoNotDisruptSeconds, &out.DoNotDisruptSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Rules != nil {
 		in, out := &in.Rules, &out.Rules
 		*out = make([]DrainRule, len(*in))

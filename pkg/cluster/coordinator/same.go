@@ -35,7 +35,7 @@ func sameWhole(a, b v1alpha1.Whole) bool {
 
 func sameDrain(a, b *v1alpha1.Drain) bool {
 	return ptr.Equal(a.TimeoutSeconds, b.TimeoutSeconds) && ptr.Equal(a.VolumesDetachedSeconds, b.VolumesDetachedSeconds) &&
-		ptr.Equal(a.GracePeriodSeconds, b.GracePeriodSeconds) &&
+		ptr.Equal(a.GracePeriodSeconds, b.GracePeriodSeconds) && ptr.Equal(a.DoNotDisruptSeconds, b.DoNotDisruptSeconds) &&
 		a.OnTimeout == b.OnTimeout && a.UnmanagedPods == b.UnmanagedPods && a.EmptyDirPods == b.EmptyDirPods &&
 		slices.EqualFunc(a.Rules, b.Rules, sameRule)
 }

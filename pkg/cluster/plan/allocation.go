@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type allocation struct {
 	out         int      // nodes that are out of service or released
 	elsewhere   []string // of these, nodes that are not managed and that kured reboots
 	inGroup     []int    // the same, by group
+	cordoned    []*node  // nodes in service that others have cordoned and that count as out of service
 	absentCount int      // of these, NotReady although no upgrade took them out of service
 	failedCount int      // of these, failed
 	lostCount   int      // of these, not coming back
@@ -43,7 +45,7 @@ type claim struct {
 var claims = []claim{
 	{hold: (*allocation).lastBackend, question: newQuestion("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
 	{hold: (*allocation).budgetSpent, question: newQuestion("is there room in the budget?",
-		v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade,
+		v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeCordoned, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade,
 		v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: (*allocation).notChecked, question: newQuestion("were the checks made?", v1alpha1.ReasonPreflight)},
 	{hold: (*allocation).takeSlot, question: newQuestion("is a slot free?", v1alpha1.ReasonNoSlot)},
@@ -67,8 +69,28 @@ func newAllocation(s *survey, before turns, wake *wakeTime) *allocation {
 			a.absentCount++
 		}
 	}
+	a.countCordoned()
 	a.spendTurns()
 	return a
+}
+
+// countCordoned counts the nodes in service that others have cordoned, if the strategy says so. Their pods go on to run: they
+// are backends of webhooks as before.
+func (a *allocation) countCordoned() {
+	if t := a.cluster.target; t == nil || t.strategy.CordonedNodes != v1alpha1.CordonedCount {
+		return
+	}
+	for _, n := range a.cluster.nodes {
+		if n.concerned && n.Cordoned && !a.counted(n) {
+			a.cordoned = append(a.cordoned, n)
+			a.count(n)
+		}
+	}
+}
+
+// counted reports whether the node is out of service, or counts as if it were.
+func (a *allocation) counted(n *node) bool {
+	return slices.Contains(a.survey.outOfService, n) || slices.Contains(a.cordoned, n)
 }
 
 // spendTurns counts the nodes in service whose hooks have not ended, but for candidates, which count
@@ -81,7 +103,7 @@ func (a *allocation) spendTurns() {
 		switch n := a.cluster.nodeOf(t); {
 		case n == nil:
 			a.out++
-		case !n.open && !slices.Contains(a.survey.outOfService, n):
+		case !n.open && !a.counted(n):
 			a.spend(n)
 		}
 	}
@@ -90,10 +112,17 @@ func (a *allocation) spendTurns() {
 // full reports whether the budget is used up.
 func (a *allocation) full() bool { return a.out >= a.cluster.budget }
 
-// spend counts a node that is out of service or released.
-func (a *allocation) spend(n *node) {
+// count counts a node in the budget and its group's limit.
+func (a *allocation) count(n *node) {
 	a.out++
 	a.inGroup[n.group]++
+}
+
+// spend counts a node that is out of service or released.
+func (a *allocation) spend(n *node) {
+	if !slices.Contains(a.cordoned, n) {
+		a.count(n)
+	}
 	for _, i := range a.cluster.webhooks.of[n.Name] {
 		a.backed[i]--
 	}
@@ -132,8 +161,15 @@ func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 	if own := a.cluster.groups[n.group].limit; own > 0 {
 		limit = min(limit, own)
 	}
-	if !a.full() && a.inGroup[n.group] < limit {
+	own := 0 // a node that counts because of its cordon needs no more room
+	if slices.Contains(a.cordoned, n) {
+		own = 1
+	}
+	if a.out-own < a.cluster.budget && a.inGroup[n.group]-own < limit {
 		return clusterstate.Hold{}
+	}
+	if hold := a.cordonedHold(n, own, limit); hold.Holds() {
+		return hold
 	}
 	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.cluster.budget && a.inGroup[n.group] < limit {
 		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)",
@@ -157,6 +193,29 @@ func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failedCount}
 	}
 	return a.survey.orWriteFailure(clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
+}
+
+// cordonedHold returns the hold of a node for which there would be room if nothing were cordoned.
+func (a *allocation) cordonedHold(n *node, own, limit int) clusterstate.Hold {
+	first, others, inGroup := "", 0, 0
+	for _, other := range a.cordoned {
+		if other == n {
+			continue
+		}
+		first = cmp.Or(first, other.Name)
+		if others++; other.group == n.group {
+			inGroup++
+		}
+	}
+	if others == 0 || a.out-own-others >= a.cluster.budget || a.inGroup[n.group]-own-inGroup >= limit {
+		return clusterstate.Hold{}
+	}
+	cordoned := "node " + first + " is cordoned by another client and counts"
+	if others > 1 {
+		cordoned = fmt.Sprintf("%d nodes are cordoned by another client (%s first) and count", others, first)
+	}
+	message := fmt.Sprintf("%s as out of service (at most %d at once, strategy.cordonedNodes)", cordoned, limit)
+	return clusterstate.Hold{Reason: v1alpha1.ReasonNodeCordoned, Message: message}
 }
 
 // takeSlot takes a slot for the node: the reserved one, the one that its order names, or a free one. Nodes that

@@ -27,7 +27,7 @@ type script struct{ *sim }
 //	ready NODE | notready NODE
 //	guard NODE MESSAGE           its guard writes that on the Node
 //	pod NODE PROBLEM | pod NODE Ready   its agent's pod
-//	cordon NODE                  by another client
+//	cordon NODE | uncordon NODE  by another client
 //	took NODE DURATION           adds a pass of last week to its steps
 //	manager NAME stays|passes MESSAGE [on=NODE,NODE] [since=TIME], or manager none
 //	finding block|warn ID [node=NODE] MESSAGE, or finding none
@@ -53,8 +53,9 @@ type script struct{ *sim }
 //	strategy [groups=a,b] [approval] [approve-groups=a,b] [method=M]  the policy's
 //	upgrade NAME [VERSION] [type=T] [reboots=Always] [reason=TEXT] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
+//	        [cordoned=Count]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
+//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | cordoned=Count|Ignore | check=ID | approved=upgrade|GROUP
 //	agent NODE step=S since=TIME reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH systemd=V
 //	os NODE asks|content         whether its operating system requires a reboot
 //	boots NODE                   it boots by itself
@@ -103,6 +104,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.hung[n.Name] = args[1] != "Ready"
 	case "cordon":
 		s.node(args[0]).Cordoned = true
+	case "uncordon":
+		s.node(args[0]).Cordoned = false
 	case "took":
 		return s.took(args[0], args[1])
 	case "manager":
@@ -498,6 +501,9 @@ func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if text, ok := option["max"]; ok {
 		limit := intstr.Parse(text)
 		u.Spec.Strategy.MaxUnavailable = &limit
+	}
+	if text, ok := option["cordoned"]; ok {
+		u.Spec.Strategy.CordonedNodes = v1alpha1.CordonedNodes(text)
 	}
 	if text, ok := option["suspend"]; ok {
 		u.Spec.Suspend = text != "false"

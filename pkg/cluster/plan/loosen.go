@@ -30,6 +30,9 @@ func loosened(drain, wanted v1alpha1.Drain) v1alpha1.Drain {
 	if *wanted.VolumesDetachedSeconds < *drain.VolumesDetachedSeconds {
 		drain.VolumesDetachedSeconds = wanted.VolumesDetachedSeconds
 	}
+	if *wanted.DoNotDisruptSeconds < *drain.DoNotDisruptSeconds {
+		drain.DoNotDisruptSeconds = wanted.DoNotDisruptSeconds
+	}
 	// -1 is each pod's own, which may be shorter than any other number but 0.
 	if own := *drain.GracePeriodSeconds < 0; *wanted.GracePeriodSeconds == 0 || !own && *wanted.GracePeriodSeconds >= 0 {
 		drain.GracePeriodSeconds = shorter(drain.GracePeriodSeconds, wanted.GracePeriodSeconds)

@@ -96,7 +96,7 @@ func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
 	wake.now = p.cluster.now
 	a := newAllocation(p.survey, turns{}, &wake)
 	for _, n := range p.cluster.candidates {
-		if a.full() {
+		if a.full() && len(a.cordoned) == 0 {
 			break
 		}
 		if _, done := p.spans[n.Name]; done {

@@ -255,7 +255,10 @@ func (c *checker) findEvicted() {
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
 		n := drained[pod.Node]
-		if n == nil || pod.Mirror || pod.Ended || pod.Kind == "DaemonSet" || n.drain.rules.Behavior(pod.Namespace, pod.Labels) != v1alpha1.DrainPod {
+		if n == nil || pod.Mirror || pod.Ended || pod.Kind == "DaemonSet" {
+			continue
+		}
+		if behavior, _ := n.drain.rules.Behavior(pod.Namespace, pod.Labels); behavior != v1alpha1.DrainPod {
 			continue
 		}
 		if pod.ToleratesUnschedulable {

@@ -77,7 +77,7 @@ func (d *drainSense) round(ctx context.Context, action machine.Action, r *round)
 		}
 		return err
 	}
-	progress, err := d.drainer.Round(ctx, r.Spec.Drain, action.Delete)
+	progress, err := d.drainer.Round(ctx, r.Spec.Drain, drain.Means{Disrupt: action.Disrupt, Delete: action.Delete})
 	if err != nil {
 		return err
 	}

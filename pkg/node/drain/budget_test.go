@@ -87,7 +87,7 @@ func TestRoundExplainsBudgets(t *testing.T) {
 	})
 	account := fake.NewClientset(budget(4, 4, minAvailable("4")))
 	d := &Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(account)}
-	got, err := d.Round(t.Context(), v1alpha1.Drain{}, false)
+	got, err := d.Round(t.Context(), v1alpha1.Drain{}, Means{})
 	const advice = "1 more ready replica of Deployment default/web would unblock it (kubectl -n default scale deployment web --current-replicas=4 --replicas=5)"
 	if err != nil || strings.Count(got.Message, advice) != 1 || !strings.Contains(got.Message, "currently; "+advice+", default/b: ") {
 		t.Errorf("got %v and\n%s", err, got.Message)
@@ -96,7 +96,7 @@ func TestRoundExplainsBudgets(t *testing.T) {
 		t.Errorf("the budget was read in %d requests", n)
 	}
 	account.PrependReactor("get", "poddisruptionbudgets", forbidden)
-	if got, err = d.Round(t.Context(), v1alpha1.Drain{}, false); err != nil || strings.Contains(got.Message, "unblock") || !got.Blocked {
+	if got, err = d.Round(t.Context(), v1alpha1.Drain{}, Means{}); err != nil || strings.Contains(got.Message, "unblock") || !got.Blocked {
 		t.Errorf("with a budget that cannot be read: got %v and %+v", err, got)
 	}
 }

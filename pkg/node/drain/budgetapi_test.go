@@ -38,7 +38,7 @@ func TestAdviceForPodsThatAreNotReady(t *testing.T) {
 			c := crashing{t, client, node}
 			c.create(test.budget, test.replicas, test.desired)
 			d := &Drainer{Node: node, Kubelet: kubetest.Of(client), Account: kubetest.Of(client)}
-			got, err := d.Round(t.Context(), v1alpha1.Drain{}, false)
+			got, err := d.Round(t.Context(), v1alpha1.Drain{}, Means{})
 			if err != nil || !got.Blocked || got.Left != 1 {
 				t.Fatalf("before: %+v, %v", got, err)
 			}
@@ -49,7 +49,7 @@ func TestAdviceForPodsThatAreNotReady(t *testing.T) {
 			_, err = client.PolicyV1().PodDisruptionBudgets(node).Patch(t.Context(), "web", types.MergePatchType, []byte(patch[1]), metav1.PatchOptions{})
 			c.must(err)
 			c.count(test.replicas, test.desired)
-			if got, err = d.Round(t.Context(), v1alpha1.Drain{}, false); err != nil || got.Blocked {
+			if got, err = d.Round(t.Context(), v1alpha1.Drain{}, Means{}); err != nil || got.Blocked {
 				t.Errorf("after the advice: %+v, %v", got, err)
 			}
 		})

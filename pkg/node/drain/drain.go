@@ -38,22 +38,33 @@ func (d *Drainer) Begin(daemonSets map[types.NamespacedName]bool) {
 	maps.Copy(d.daemonSets, daemonSets)
 }
 
-// Round evicts once each pod that the settings select and that is not terminating yet. If
-// deletePods is set, it deletes them instead, regardless of PodDisruptionBudgets and of rules
-// that wait; pods that block the drain still block it. If Round returns an error, the
+// Means is how a round removes pods from the node.
+type Means struct {
+	// Disrupt evicts pods that must not be disrupted, too.
+	Disrupt bool
+	// Delete deletes pods instead of evicting them, regardless of PodDisruptionBudgets and of
+	// what the drain waits for otherwise.
+	Delete bool
+}
+
+// Round evicts once each pod that the settings select and that is not terminating yet. Pods
+// that block the drain block it whatever the means. If Round returns an error, the
 // Progress is not known, and earlier evictions remain in effect.
-func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods bool) (Progress, error) {
+func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, means Means) (Progress, error) {
 	s, err := d.classifyPods(ctx, settings)
 	if err != nil {
 		return Progress{}, err
 	}
-	if deletePods {
+	if means.Disrupt || means.Delete {
+		s.evict, s.spare = append(s.evict, s.spare...), nil
+	}
+	if means.Delete {
 		s.evict, s.wait = append(s.evict, s.wait...), nil
 	}
 	if message := s.blocks(); message != "" {
-		return Progress{Left: len(s.evict) + len(s.wait), Blocked: true, Message: message}, nil
+		return Progress{Left: s.left(), Blocked: true, Message: message}, nil
 	}
-	var terminating, waiting []string
+	var terminating []string
 	var ending []types.UID
 	var refused []refusal
 	answered := false // an eviction succeeded, or was refused because of that pod only, not by a webhook for all
@@ -62,7 +73,7 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 			terminating, ending = append(terminating, name(pod)), append(ending, pod.UID)
 			continue
 		}
-		err := d.evict(ctx, pod, settings.GracePeriodSeconds, deletePods)
+		err := d.evict(ctx, pod, settings.GracePeriodSeconds, means.Delete)
 		answered = answered || err == nil || aboutPod(err)
 		switch {
 		case err == nil, apierrors.IsConflict(err):
@@ -74,11 +85,8 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 			refused = append(refused, refusal{pod, reason(err)})
 		}
 	}
-	for _, pod := range s.wait {
-		waiting = append(waiting, name(pod))
-	}
 	texts := d.explain(ctx, refused)
-	p := progress(terminating, texts, waiting)
+	p := progress(terminating, texts, namesOf(s.wait), namesOf(s.spare))
 	if len(ending) == p.Left {
 		p.Ending = ending
 	}
@@ -91,7 +99,7 @@ func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods
 // Drained reports whether no pods are left to evict or to end.
 func (d *Drainer) Drained(ctx context.Context, settings v1alpha1.Drain) (bool, error) {
 	s, err := d.classifyPods(ctx, settings)
-	return err == nil && len(s.evict)+len(s.wait) == 0, err
+	return err == nil && s.left() == 0, err
 }
 
 // aboutPod reports whether the error is about one pod, such as from its budget. Other pods
@@ -143,10 +151,14 @@ type Progress struct {
 }
 
 // progress returns the Progress for the terminating pods, those that cannot be
-// evicted, with the reason, and those that a rule waits for. The latter block the drain if
-// no other pods are left.
-func progress(terminating, refused, waiting []string) Progress {
-	p := Progress{Left: len(terminating) + len(refused) + len(waiting), Blocked: len(refused) > 0 || len(terminating) == 0 && len(waiting) > 0}
+// evicted, with the reason, those that a rule waits for, and those that are spared for a
+// while, as they must not be disrupted. Those that a rule waits for block the drain if no
+// other pods are left.
+func progress(terminating, refused, waiting, spared []string) Progress {
+	p := Progress{
+		Left:    len(terminating) + len(refused) + len(waiting) + len(spared),
+		Blocked: len(refused) > 0 || len(terminating)+len(spared) == 0 && len(waiting) > 0,
+	}
 	var parts []string
 	switch {
 	case p.Left == 0:
@@ -159,6 +171,9 @@ func progress(terminating, refused, waiting []string) Progress {
 	}
 	if len(waiting) > 0 {
 		parts = append(parts, fmt.Sprintf("waiting for %s to complete (drain rule WaitCompleted): %s", pods(len(waiting)), shorten(waiting)))
+	}
+	if len(spared) > 0 {
+		parts = append(parts, fmt.Sprintf("waiting for %s to complete that must not be disrupted (drain.doNotDisruptSeconds): %s", pods(len(spared)), shorten(spared)))
 	}
 	p.Message = strings.Join(parts, "; ")
 	return p

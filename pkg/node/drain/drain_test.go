@@ -58,6 +58,10 @@ func finishedPod(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 func leaving(p *corev1.Pod) {
 	p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"test/holds"}
 }
+func annotated(key, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations = map[string]string{key: value} }
+}
+
 func labelled(key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		if p.Labels == nil {
@@ -94,7 +98,7 @@ func TestRound(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods    []runtime.Object
 		order   v1alpha1.Drain
-		deletes bool
+		means   Means
 		refuse  map[string]error // by pod: what eviction answers
 		evicted []string
 		deleted []string
@@ -132,16 +136,56 @@ func TestRound(t *testing.T) {
 			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
 			want:  Progress{Left: 2, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/alone"},
 		},
+		"pods that must not be disrupted are spared": {
+			pods: []runtime.Object{
+				pod("a"), pod("game", annotated("karpenter.sh/do-not-disrupt", "true")), pod("batch", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")),
+				pod("cache", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "true")), pod("ended", finishedPod, annotated("karpenter.sh/do-not-disrupt", "true")),
+			},
+			evicted: []string{"a", "cache", "ended"},
+			want: Progress{Left: 5, Message: "3 pods are terminating: default/a, default/cache, default/ended; " +
+				"waiting for 2 pods to complete that must not be disrupted (drain.doNotDisruptSeconds): default/batch, default/game"},
+		},
+		"only spared pods do not block": {
+			pods: []runtime.Object{pod("game", annotated("karpenter.sh/do-not-disrupt", "true"))},
+			want: Progress{Left: 1, Message: "waiting for 1 pod to complete that must not be disrupted (drain.doNotDisruptSeconds): default/game"},
+		},
+		"a spared pod that is leaving is terminating": {
+			pods: []runtime.Object{pod("game", leaving, annotated("karpenter.sh/do-not-disrupt", "true"))},
+			want: Progress{Left: 1, Message: "1 pod is terminating: default/game"},
+		},
+		"they are evicted once the time is over": {
+			pods:    []runtime.Object{pod("game", annotated("karpenter.sh/do-not-disrupt", "true"))},
+			means:   Means{Disrupt: true},
+			evicted: []string{"game"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/game"},
+		},
+		"they are deleted with the rest": {
+			pods:    []runtime.Object{pod("game", annotated("karpenter.sh/do-not-disrupt", "true"))},
+			means:   Means{Delete: true},
+			deleted: []string{"game"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/game"},
+		},
+		"a rule that selects one goes first": {
+			pods:    []runtime.Object{pod("game", labelled("drain"), annotated("karpenter.sh/do-not-disrupt", "true"))},
+			order:   v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "games", PodSelector: selects("drain"), Behavior: v1alpha1.DrainPod}}},
+			evicted: []string{"game"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/game"},
+		},
+		"an unmanaged one keeps all others": {
+			pods:  []runtime.Object{pod("a"), pod("game", ownedBy("", ""), annotated("karpenter.sh/do-not-disrupt", "true"))},
+			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
+			want:  Progress{Left: 2, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/game"},
+		},
 		"a DaemonSet's pod whose DaemonSet is gone is unmanaged": {
 			pods:  []runtime.Object{pod("orphan", ownedBy("DaemonSet", "gone"))},
 			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
 			want:  Progress{Left: 1, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/orphan"},
 		},
 		"it blocks also where the rest is deleted": {
-			pods:    []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
-			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
-			deletes: true,
-			want:    Progress{Left: 2, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/alone"},
+			pods:  []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
+			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
+			means: Means{Delete: true},
+			want:  Progress{Left: 2, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/alone"},
 		},
 		"it goes where the order says so": {
 			pods:    []runtime.Object{pod("alone", ownedBy("", ""))},
@@ -248,7 +292,7 @@ func TestRound(t *testing.T) {
 		"the rest is deleted where that is asked": {
 			pods:    []runtime.Object{pod("a"), pod("job", labelled("wait")), pod("stays", labelled("stay"))},
 			order:   v1alpha1.Drain{Rules: rules},
-			deletes: true,
+			means:   Means{Delete: true},
 			deleted: []string{"a", "job"},
 			want:    Progress{Left: 2, Message: "2 pods are terminating: default/a, default/job"},
 		},
@@ -277,7 +321,7 @@ func TestRound(t *testing.T) {
 			if err != nil || len(evicted)+len(deleted) > 0 {
 				t.Fatalf("looking evicted %s, deleted %s, error %v", evicted, deleted, err)
 			}
-			got, err := drainer.Round(t.Context(), test.order, test.deletes)
+			got, err := drainer.Round(t.Context(), test.order, test.means)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +366,7 @@ func TestSomeIsShort(t *testing.T) {
 func TestWrongRule(t *testing.T) {
 	wrong := v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "wrong", PodSelector: selects("a b"), Behavior: v1alpha1.DrainSkip}}}
 	kubelet := fake.NewClientset(pod("a"))
-	_, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(fake.NewClientset())}).Round(t.Context(), wrong, false)
+	_, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), Account: kubetest.Of(fake.NewClientset())}).Round(t.Context(), wrong, Means{})
 	if err == nil || !strings.Contains(err.Error(), "drain rule wrong") || len(kubelet.Actions()) > 0 {
 		t.Errorf("%v, %v", err, kubelet.Actions())
 	}

@@ -23,6 +23,7 @@ type selection struct {
 	rules     clusterstate.DrainRules
 	evict     []corev1.Pod
 	wait      []corev1.Pod // not evicted; the drain waits until they have ended
+	spare     []corev1.Pod // not evicted until drain.doNotDisruptSeconds are over
 	unmanaged []string     // pods that no controller would recreate
 	emptyDir  []string     // pods whose data would be lost
 	staying   []corev1.Pod // left on the node, with what they use
@@ -89,7 +90,7 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 // classify classifies a pod that does not stay. findEvicted of package preflight makes the same choice
 // from what the coordinator knows.
 func (s *selection) classify(pod corev1.Pod) {
-	behavior := s.rules.Behavior(pod.Namespace, pod.Labels)
+	behavior, selected := s.rules.Behavior(pod.Namespace, pod.Labels)
 	switch {
 	case ended(pod):
 		return
@@ -109,8 +110,21 @@ func (s *selection) classify(pod corev1.Pod) {
 	case s.settings.EmptyDirPods == v1alpha1.PodsBlock && hasEmptyDir(pod):
 		s.emptyDir = append(s.emptyDir, name(pod))
 	}
-	s.evict = append(s.evict, pod)
+	if !selected && pod.DeletionTimestamp == nil && !finished(pod) && mustNotBeDisrupted(pod) {
+		s.spare = append(s.spare, pod)
+	} else {
+		s.evict = append(s.evict, pod)
+	}
 }
+
+// mustNotBeDisrupted reports whether the pod's owner asks those who remove nodes to leave it alone. Sources: the
+// cluster autoscaler's FAQ, and https://karpenter.sh/docs/concepts/disruption/#pod-level-controls.
+func mustNotBeDisrupted(pod corev1.Pod) bool {
+	return pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" || pod.Annotations["karpenter.sh/do-not-disrupt"] == "true"
+}
+
+// left returns how many pods are left to evict or to end.
+func (s *selection) left() int { return len(s.evict) + len(s.wait) + len(s.spare) }
 
 // blocks returns why no pod is evicted, or an empty string.
 func (s selection) blocks() string {
@@ -142,6 +156,14 @@ func managed(pod corev1.Pod) bool {
 
 func hasEmptyDir(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
+}
+
+func namesOf(pods []corev1.Pod) []string {
+	var all []string
+	for _, pod := range pods {
+		all = append(all, name(pod))
+	}
+	return all
 }
 
 func name(pod corev1.Pod) string { return pod.Namespace + "/" + pod.Name }

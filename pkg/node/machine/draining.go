@@ -30,7 +30,8 @@ func cordoning(s State, o Observation) (State, Action) {
 // draining evicts pods until none is left or the drain times out. Each round checks the
 // rules first: one that holds the node aborts the attempt, and an unknown answer pauses evictions.
 func draining(s State, o Observation) (State, Action) {
-	limit := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck).Add(drainTimeout(o))
+	began := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck)
+	limit, disrupts := began.Add(drainTimeout(o)), began.Add(clusterstate.Seconds(o.Spec.Drain.DoNotDisruptSeconds))
 	late := !o.Now.Before(limit)
 	if o.Drain != nil && o.Drain.At.Before(s.Since) {
 		o.Drain = nil
@@ -58,12 +59,12 @@ func draining(s State, o Observation) (State, Action) {
 		return s.withReason(o.Rules.Reason, "no pod is evicted: "+o.Rules.Message).withUntil(limit), wakeAt(o.Now.Add(drainRound))
 	}
 	// After the timeout, deleted pods get the same time again to terminate.
-	round := Action{Do: DoDrain, Delete: late, Wake: o.Now.Add(drainRound)}
+	round := Action{Do: DoDrain, Disrupt: !o.Now.Before(disrupts), Delete: late, Wake: o.Now.Add(drainRound)}
 	if !late && limit.Before(round.Wake) {
 		round.Wake = limit
 	}
 	if o.Rules == nil {
-		round.Do, round.Delete = DoNothing, false
+		round.Do, round.Disrupt, round.Delete = DoNothing, false, false
 	}
 	if o.Rules == nil && o.HostProblem != "" {
 		return s.withReason(v1alpha1.ReasonHostUnreachable, "no pod is evicted: "+o.HostProblem).withUntil(limit), round

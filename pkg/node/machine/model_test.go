@@ -62,7 +62,7 @@ type model struct {
 	reserved             bool
 	held                 string
 	pods                 int
-	blocked              bool
+	blocked, spared      bool // the pods: by a budget, and as they must not be disrupted
 	healthy              bool
 	healthUnknown        bool      // the control plane's health is not known
 	unverified           bool      // the node was changed, and not seen healthy since
@@ -143,6 +143,7 @@ func (m *model) setSnapshot(required bool) {
 func (m *model) idleSpec() v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace}
 	spec.SettleSeconds, spec.MinReadySeconds = ptr.To[int32](120), nil // the stories of the watch set both
+	spec.Drain.DoNotDisruptSeconds = m.spec.Drain.DoNotDisruptSeconds
 	spec.EtcdSnapshotPolicy, spec.MinReadySeconds = m.spec.EtcdSnapshotPolicy, cmp.Or(m.spec.MinReadySeconds, spec.MinReadySeconds)
 	return spec
 }
@@ -327,7 +328,7 @@ func (m *model) do(a Action) {
 	case DoDrain:
 		m.check(m.held != "" && m.node.Unschedulable, "pods are evicted without slot or cordon")
 		m.check(!m.gate.Holds() && !m.gateUnknown, "pods are evicted with the gate closed, or unknown")
-		if m.pods > 0 && (!m.blocked || a.Delete) {
+		if m.pods > 0 && (!m.blocked || a.Delete) && (!m.spared || a.Disrupt) {
 			m.pods--
 		}
 		m.drained = &Drain{At: m.now, Left: m.pods, Blocked: m.blocked, Message: fmt.Sprintf("%d pods left", m.pods)}

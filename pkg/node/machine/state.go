@@ -143,8 +143,9 @@ type Action struct {
 	// another key belongs to another run.
 	Verb verb.Verb
 	Key  string
-	// Delete makes DoDrain delete the remaining pods instead of evicting them.
-	Delete bool
+	// Disrupt makes DoDrain evict pods that must not be disrupted, too, and Delete makes it
+	// delete the remaining pods instead of evicting them.
+	Disrupt, Delete bool
 	// Wake is when to call Next again at the latest. Zero means when something changes.
 	Wake time.Time
 }

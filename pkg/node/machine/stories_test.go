@@ -159,6 +159,9 @@ func describe(before, after State, a Action) string {
 	if a.Delete {
 		line += " by deleting"
 	}
+	if a.Do == DoDrain && !a.Disrupt {
+		line += " but what must not be disrupted"
+	}
 	if after.Reason != "" {
 		line += fmt.Sprintf(" (%s)", after.Reason)
 	}
@@ -258,7 +261,13 @@ func (m *model) command(t *testing.T, words []string) {
 		m.settle(arg == "ends")
 	case "pods":
 		fmt.Sscanf(arg, "%d", &m.pods)
-		m.blocked = strings.HasSuffix(arg, "blocked")
+		m.blocked, m.spared = strings.HasSuffix(arg, "blocked"), strings.HasSuffix(arg, "spared")
+	case "do-not-disrupt": // drain.doNotDisruptSeconds
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.spec.Drain.DoNotDisruptSeconds = ptr.To(int32(d.Seconds()))
 	case "detach-within": // drain.volumesDetachedSeconds
 		d, err := time.ParseDuration(arg)
 		if err != nil {

@@ -14,6 +14,8 @@ const (
 type Beginning struct {
 	Moment
 	Node, What string
+	// Type of the node's upgrade. Empty: it is not known.
+	Type v1alpha1.UpgradeType
 }
 
 // begins maps a step to what a node begins with it.
@@ -32,10 +34,10 @@ func Beginnings(moments []Moment) ([]Beginning, error) {
 			now := s.Nodes[name]
 			nodes[name] = now
 			if known && now.OurCordon && !before.OurCordon {
-				all = append(all, Beginning{m, name, Cordon})
+				all = append(all, Beginning{m, name, Cordon, s.Types[name]})
 			}
 			if known && now.BootID != before.BootID && !m.Deleted {
-				all = append(all, Beginning{m, name, Reboot})
+				all = append(all, Beginning{m, name, Reboot, s.Types[name]})
 			}
 		case v1alpha1.NodeUpgrades.Resource:
 			before, now := steps[name], s.Steps[name]
@@ -45,7 +47,7 @@ func Beginnings(moments []Moment) ([]Beginning, error) {
 				what = Flip // a Reboot activates nothing
 			}
 			if what != "" && now != before {
-				all = append(all, Beginning{m, name, what})
+				all = append(all, Beginning{m, name, what, s.Types[name]})
 			}
 		}
 	})

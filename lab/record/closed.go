@@ -2,13 +2,15 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// closed returns why nothing may begin at t, or the empty string.
-func closed(schedules map[string]v1alpha1.MaintenanceSchedule, t time.Time) (why string, err error) {
+// closed returns why no upgrade of the type may begin at t, or the empty string. All exclusions hold one whose type is
+// not known.
+func closed(schedules map[string]v1alpha1.MaintenanceSchedule, of v1alpha1.UpgradeType, t time.Time) (why string, err error) {
 	why = "no window is open"
 	for name, schedule := range schedules {
 		if schedule.Spec.NodeSelector != nil {
@@ -26,8 +28,8 @@ func closed(schedules map[string]v1alpha1.MaintenanceSchedule, t time.Time) (why
 	}
 	for name, schedule := range schedules {
 		for _, exclusion := range schedule.Spec.MaintenanceExclusions {
-			if len(exclusion.UpgradeTypes) > 0 {
-				return "", fmt.Errorf("exclusion %s/%s: upgrades is not understood here", name, exclusion.Name)
+			if len(exclusion.UpgradeTypes) > 0 && of != "" && !slices.Contains(exclusion.UpgradeTypes, of) {
+				continue
 			}
 			holds, err := covers(exclusion.Period, t)
 			if err != nil {

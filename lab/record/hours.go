@@ -40,11 +40,11 @@ func OutOfHours(moments []Moment, struck ...string) ([]Broken, error) {
 			continue
 		}
 		passed[b.Node] = b.What == Flip
-		now, err := closed(known.at(b.Revision), b.Seen)
+		now, err := closed(known.at(b.Revision), b.Type, b.Seen)
 		if err != nil {
 			return nil, err
 		}
-		before, err := closed(known.seenBy(b.Seen.Add(-grace)), b.Seen.Add(-grace))
+		before, err := closed(known.seenBy(b.Seen.Add(-grace)), b.Type, b.Seen.Add(-grace))
 		if err != nil {
 			return nil, err
 		}

@@ -40,6 +40,21 @@ func schedule(name, kind string, pairs ...int) Moment {
 
 func gone(m Moment) Moment { m.Deleted = true; return m }
 
+// patches is an order for a patch.
+func patches(node string) Moment {
+	return Moment{Resource: "nodeupgrades", Object: &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": node}, "spec": map[string]any{"type": "Patch"},
+	}}}
+}
+
+// only returns a schedule whose first exclusion is for these types.
+func only(m Moment, types ...any) Moment {
+	m.Object = m.Object.DeepCopy()
+	exclusion := m.Object.Object["spec"].(map[string]any)["maintenanceExclusions"].([]any)[0].(map[string]any)
+	exclusion["upgradeTypes"] = types
+	return m
+}
+
 func daily(m Moment) Moment {
 	windows := m.Object.Object["spec"].(map[string]any)["maintenanceWindows"].([]any)
 	windows[0].(map[string]any)["recurrence"] = "FREQ=DAILY"
@@ -73,6 +88,9 @@ func TestOutOfHours(t *testing.T) {
 		"a last check between two windows":       {then: []Moment{at(10, cordon), at(70, w1At("Activating"))}, want: "flip of w1"},
 		"the next window":                        {then: []Moment{at(90, cordon), at(95, w1At("Activating"))}},
 		"a cordon in a freeze":                   {then: []Moment{at(20, frozen), at(25, cordon)}, want: "exclusion freeze/p0 holds"},
+		"a cordon in a freeze of its type":       {then: []Moment{at(19, patches("w1")), at(20, only(frozen, "Reboot", "Patch")), at(25, cordon)}, want: "exclusion freeze/p0 holds"},
+		"a cordon in a freeze of another type":   {then: []Moment{at(19, patches("w1")), at(20, only(frozen, "Reboot", "Minor")), at(25, cordon)}},
+		"a cordon in a freeze, of unknown type":  {then: []Moment{at(20, only(frozen, "Reboot", "Minor")), at(25, cordon)}, want: "exclusion freeze/p0 holds"},
 		"a cordon as the freeze came":            {then: []Moment{at(20, frozen), at(21, cordon)}},
 		"a cordon after the freeze was lifted":   {then: []Moment{at(20, frozen), at(25, gone(frozen)), at(26, cordon)}},
 		"giving up in a freeze":                  {then: []Moment{at(10, cordon), at(20, frozen), at(25, w1At("Aborting")), at(26, uncordon), at(27, w1At("Waiting"))}},

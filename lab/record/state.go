@@ -30,6 +30,7 @@ type State struct {
 	Holders   map[string]string // slot's name to the name of the node that holds it; only held slots
 	Steps     map[string]v1alpha1.Step
 	Releases  map[string]v1alpha1.Release
+	Types     map[string]v1alpha1.UpgradeType // of each node's upgrade
 	Schedules map[string]v1alpha1.MaintenanceSchedule
 }
 
@@ -39,7 +40,8 @@ type State struct {
 func Walk(moments []Moment, visit func(Moment, State)) error {
 	state := State{
 		Nodes: map[string]Node{}, Holders: map[string]string{},
-		Steps: map[string]v1alpha1.Step{}, Releases: map[string]v1alpha1.Release{}, Schedules: map[string]v1alpha1.MaintenanceSchedule{},
+		Steps: map[string]v1alpha1.Step{}, Releases: map[string]v1alpha1.Release{}, Types: map[string]v1alpha1.UpgradeType{},
+		Schedules: map[string]v1alpha1.MaintenanceSchedule{},
 	}
 	for _, m := range moments {
 		matters, err := state.take(m)
@@ -74,6 +76,7 @@ func (s State) take(m Moment) (matters bool, err error) {
 		err = Convert(m, &upgrade)
 		put(s.Steps, name, upgrade.Status.Step, m.Deleted)
 		put(s.Releases, name, upgrade.Spec.Release, m.Deleted)
+		put(s.Types, name, upgrade.Spec.Type, m.Deleted)
 	case v1alpha1.MaintenanceSchedules.Resource:
 		var schedule v1alpha1.MaintenanceSchedule
 		err = Convert(m, &schedule)

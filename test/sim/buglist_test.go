@@ -55,6 +55,9 @@ var bugs = []bug{
 	{"a node is uncordoned without its devices", []edit{
 		{"pkg/node/machine/verifying.go", "case !isWhole(s, o):", "case !isWhole(s, o) && s.Upgrade.UID == \"\":"},
 	}},
+	{"a node ends its upgrade while a taint keeps pods from it", []edit{
+		{"pkg/node/machine/verifying.go", "case ready && len(o.KeptOut) > 0:", "case ready && len(o.KeptOut) > 0 && pause == 0:"},
+	}},
 	{"a person's cordon is removed", []edit{
 		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !setByOthers(node, cordonField) {", "{"},
 	}},

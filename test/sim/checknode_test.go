@@ -83,6 +83,9 @@ func (w *world) checkSettled(a *agentProgram, before machine.State) {
 	if !settled && !observed {
 		return
 	}
+	if observed || after == v1alpha1.StepUnlocking && w.holdsSlot(n.owner()) {
+		w.checkKeptOut(n, before)
+	}
 	if dead := w.now().Sub(n.diedAt); n.on && !n.packages && n.kubelet == "" && !n.diedAt.IsZero() && dead > settleSlack {
 		w.broken("verified", "%s leaves %s for %s, and its kubelet has been dead for %s", n.name, before.Step, after, dead)
 	}

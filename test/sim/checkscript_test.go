@@ -17,7 +17,7 @@ var (
 		"power cut", "manual reboot", "kubelet dies", "partition", "replace node", "delete node", "delete nodeupgrade", "cordon", "uncordon", "recordon",
 		"cordon unseen", "clock", "image vanishes", "kubeadm record lost", "joined later", "odd extension", "containerd fails", "os update", "abandon", "go back", "condition", "hold", "lie",
 		"request lost", "lose order", "touch reboot file", "remove reboot file", "verb fails", "drain blocked", "forge mark", "forge snapshot", "odd kubelet", "leave pool", "switch node",
-		"request renewal", "renewal hangs", "renewal killed", "late part",
+		"request renewal", "renewal hangs", "renewal killed", "late part", "late taint",
 	}
 )
 

@@ -13,7 +13,7 @@ import (
 
 // harmful are the faults after which a node may fail, and those that concern every node.
 var (
-	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "containerd fails", "joined later", "clock", "go back", "lie", "odd kubelet", "request lost", "renewal killed", "late part"}
+	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "containerd fails", "joined later", "clock", "go back", "lie", "odd kubelet", "request lost", "renewal killed", "late part", "late taint"}
 	harmfulAll = []string{"api down"}
 )
 

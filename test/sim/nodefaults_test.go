@@ -45,7 +45,7 @@ func (w *world) injectNode(n *node, f fault) {
 		w.goBack(n, f)
 	case "recordon":
 		w.recordon(n, f)
-	case "late part":
+	case "late part", "late taint":
 		w.injectParts(n, f)
 	case "condition":
 		w.injectCondition(n, f)

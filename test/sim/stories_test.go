@@ -92,6 +92,16 @@ func TestStories(t *testing.T) {
 			func(s *script) { s.Faults = []fault{{At: time.Second, Kind: "late part", Who: "w1", For: time.Hour}} },
 			"w1 is in step Failed (NotWhole: not back 5m0s after the settle time: example.com/gpu 0 of 8",
 		},
+		"a node that a taint keeps pods from for a while keeps its slot": {
+			func(s *script) {
+				s.Faults = []fault{{At: time.Second, Kind: "late taint", Who: "w1", For: 6 * time.Minute}}
+			},
+			"w1 is in step Observing (NotWhole: in service, and pods are kept away: taint example.com/not-ready:NoSchedule",
+		},
+		"a node that a taint keeps pods from for good fails": {
+			func(s *script) { s.Faults = []fault{{At: time.Second, Kind: "late taint", Who: "w1", For: time.Hour}} },
+			"w1 is in step Failed (NotWhole: pods are kept away 5m0s after the node went back into service: taint example.com/not-ready:NoSchedule",
+		},
 		"a node soft-reboots": {func(s *script) { s.SoftReboot = true }, "soft-reboots"},
 		"a soft reboot to an image whose kubelet never gets Ready is rolled back by a reboot": {
 			func(s *script) {

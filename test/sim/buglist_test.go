@@ -37,7 +37,7 @@ var bugs = []bug{
 	}},
 	{"a drain never asks the rules", []edit{
 		{"pkg/node/agent/round.go", "case draining && !a.drain.roundDue(r.Now):\n\t\treturn nil\n", "case draining:\n\t\treturn nil\n"},
-		{"pkg/node/machine/draining.go", "if o.Rules == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
+		{"pkg/node/machine/draining.go", "if o.Rules == nil {\n\t\tround.Do, round.Disrupt, round.Delete = DoNothing, false, false\n\t}\n", ""},
 	}},
 	{"a slot is freed under running work", []edit{
 		{"pkg/node/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},

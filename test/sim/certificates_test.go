@@ -82,6 +82,7 @@ type controlPlaneCertificates struct {
 	leftSince  time.Time
 	unguarded  bool          // no guard puts them back at the next boot
 	hangs      time.Duration // how much longer the next renewal takes
+	hangsUntil time.Time     // the renewal that began last
 }
 
 // life returns how long certificates live.
@@ -140,7 +141,7 @@ func (n *node) beginRenewal() time.Duration {
 		n.w.after(time.Duration(f.Number)*1500*time.Millisecond, met.Kind, func() { n.w.inject(met) })
 		return true
 	})
-	n.certificates.hangs = 0
+	n.certificates.hangs, n.certificates.hangsUntil = 0, n.w.now().Add(hangs)
 	return hangs
 }
 

@@ -164,6 +164,9 @@ func (w *world) keepsRenewals() string {
 		if !n.healthy() || nu == nil || n.partitioned || n.clockError() != 0 || nu.Abandoned != nil || w.isOnHold(n) || n.unmanaged {
 			return n.name + " is away, or not managed"
 		}
+		if n.renews() && now.Before(n.certificates.hangsUntil) {
+			return "the renewal of " + n.name + " hangs"
+		}
 		phase := nu.Status.Step.Info().Phase
 		atWork := phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted || nu.Spec.Release.Granted() || w.held(n) != ""
 		if phase == v1alpha1.PhaseStopped || atWork && (nu.Spec.Upgrade == nil || !w.renewals[nu.Spec.Upgrade.UID]) || nu.Status.Retry.Attempts > 1 {

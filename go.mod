@@ -48,6 +48,8 @@ require (
 
 require github.com/rivo/uniseg v0.4.7
 
+require k8s.io/component-helpers v0.37.2
+
 require (
 	cel.dev/cel-go v0.33.2
 	cel.dev/expr v0.25.2 // indirect

@@ -6,8 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // Wants reports whether the DaemonSet's controller keeps a pod on the node. It starts none where a taint keeps it away,
@@ -17,7 +16,7 @@ func (s Seen) Wants(set *appsv1.DaemonSet) bool {
 	if spec.NodeName != "" && spec.NodeName != s.Node.Name || set.DeletionTimestamp != nil {
 		return false
 	}
-	if !labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(s.Node.Labels)) || !affine(spec.Affinity, s.Node) {
+	if !affine(spec, s.Node) {
 		return false
 	}
 	there := s.hasPod(set.Namespace + "/" + set.Name)
@@ -45,27 +44,9 @@ func tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), &taint, true) })
 }
 
-// affine reports whether the node has what the affinity requires. A term that cannot be read matches, so that the node
-// waits for the pod.
-func affine(affinity *corev1.Affinity, node *corev1.Node) bool {
-	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return true
-	}
-	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
-		return len(term.MatchExpressions)+len(term.MatchFields) > 0 && // an empty term selects no node
-			matches(term.MatchExpressions, node.Labels) && matches(term.MatchFields, labels.Set{"metadata.name": node.Name})
-	})
-}
-
-var operators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
-}
-
-func matches(list []corev1.NodeSelectorRequirement, of labels.Set) bool {
-	return !slices.ContainsFunc(list, func(one corev1.NodeSelectorRequirement) bool {
-		requirement, err := labels.NewRequirement(one.Key, operators[one.Operator], one.Values)
-		return err == nil && !requirement.Matches(of)
-	})
+// affine reports whether the node has what the pods' nodeSelector and required affinity ask for. What cannot be read is
+// taken for granted, so that the node waits for the pod.
+func affine(spec corev1.PodSpec, node *corev1.Node) bool {
+	matches, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec}).Match(node)
+	return matches || err != nil
 }

@@ -11,7 +11,7 @@ import (
 // usual are values that a flag accepts, and, of `verb NAME`, arguments that a verb accepts.
 var usual = map[string][]string{
 	"output": {"json", "yaml", "wide", "jsonpath={.kind}", "name"}, "filename": {"schedules.yaml"}, "migrate filename": {"workloads.yaml"}, "snapshot": {"snapshot.json"}, "save-snapshot": {"out.json", "link", "-"},
-	"output-file": {"out.html", "out.md", "link", "-", "/dev/null"}, "for": {"2h", "1d"}, "until": {"2027-01-07T00:00:00Z"}, "from": {"2026-12-24T18:00:00Z"}, "at": {"2026-12-24 18:00"},
+	"output-file": {"out.html", "out.md", "link", "-", "/dev/null"}, "for": {"2h", "1d"}, "until": {"2099-01-07T00:00:00Z"}, "from": {"2098-12-24T18:00:00Z"}, "at": {"2098-12-24 18:00"},
 	"start-time": {"2099-12-24 18:00"}, "node-selector": {"pool=db"}, "selector": {"pool=db"}, "time-zone": {"UTC", "Europe/Berlin"}, "color": {"never"}, "reason": {"a reason"},
 	"dry-run": {"client", "server"}, "timeout": {"1s"}, "count": {"3"}, "upgrades": {"Patch"}, "max-unavailable": {"20%"}, "method": {"Reboot"}, "ignore-check": {"etcd-single=a reason"}, "apply ignore-check": {"etcd-single,control-plane-pod,facts-missing=a reason"}, "ignore-gate": {"a=a reason"},
 	"labels": {"pool=db"}, "type": {"Minor"}, "group": {"canary"}, "request-timeout": {"2s"}, "schedule": {"a"}, "node": {"w1"}, "windows": {"whole", "same"}, "kured daemonset": {"default/kured"}, "fluo daemonset": {"default/flatcar-linux-update-agent"},

@@ -130,6 +130,17 @@ func TestNoRebootOnStaleWatch(t *testing.T) {
 	if reboots, err := reboot(); reboots != 2 || err != nil {
 		t.Errorf("without its Lease: got %d reboots and error %v, want 2 and none", reboots, err)
 	}
+	// Its order was deleted: its slot alone says whether it was abandoned before.
+	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
+	if reboots, err := reboot(); reboots != 2 || err == nil {
+		t.Errorf("without its order and its slot: got %d reboots and error %v, want 2 and an error", reboots, err)
+	}
+	c.order(v1alpha1.ReleaseNode)
+	c.must(c.slots.Take(t.Context(), "slot-0", c.owner))
+	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
+	if reboots, err := reboot(); reboots != 3 || err != nil {
+		t.Errorf("without its order: got %d reboots and error %v, want 3 and none", reboots, err)
+	}
 	c.must(c.slots.Abandon(t.Context(), c.owner))
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/clusterstate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -124,18 +125,20 @@ func (a *Agent) work(ctx context.Context, action machine.Action, r *round) error
 const abandonedTimeout = 5 * time.Second
 
 // checkAbandoned returns an error if a person has abandoned the node. A node that hung after
-// its last check may have stale watches, and must not reboot or restart its kubelet then. If the API server does
-// not answer, the node finishes its attempt.
+// its last check may have stale watches, and must not reboot or restart its kubelet then. Where its order is gone, its
+// slot alone says so. If the API server does not answer, the node finishes its attempt.
 func (a *Agent) checkAbandoned(ctx context.Context, r *round) error {
 	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
 	defer cancel()
-	now, err := a.orderNow(ctx, r)
-	if err != nil {
+	released := clusterstate.Hold{Message: "the NodeUpgrade was deleted"}
+	switch now, err := a.orderNow(ctx, r); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
 		return nil
-	}
-	released := stillReleased(r.Spec, now)
-	if !released.Holds() && r.Spec.Release.Granted() {
-		return nil
+	default:
+		if released = stillReleased(r.Spec, now); !released.Holds() && r.Spec.Release.Granted() {
+			return nil
+		}
 	}
 	node := a.kubelet.node()
 	if node == nil {

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -161,12 +162,19 @@ func TestWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.loadLate(t)
+	ran := 0
 	for _, one := range wholeCases {
-		if selected.MatchString(one.name) && !t.Run(one.name, func(t *testing.T) { one.run(t, c) }) {
+		if !selected.MatchString(one.name) {
+			continue
+		}
+		if !t.Run(one.name, func(t *testing.T) { one.run(t, c) }) {
 			return // the next one would begin with what this one left
 		}
+		ran++
 	}
-	c.checkPromises(t)
+	c.report(t)(record.Promises(c.recorder.Moments(), 1))
+	c.checkHours(t)
+	c.checkReboots(t, map[string]int{"cp1": 0, "w1": ran, "w2": ran})
 }
 
 // loadLate loads the image of the device plugin and the driver into the nodes.

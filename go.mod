@@ -37,6 +37,7 @@ require (
 	k8s.io/apimachinery v0.37.2
 	k8s.io/cli-runtime v0.37.2
 	k8s.io/client-go v0.37.2
+	k8s.io/component-helpers v0.37.2
 	k8s.io/cri-api v0.37.2
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubectl v0.37.2
@@ -47,8 +48,6 @@ require (
 )
 
 require github.com/rivo/uniseg v0.4.7
-
-require k8s.io/component-helpers v0.37.2
 
 require (
 	cel.dev/cel-go v0.33.2

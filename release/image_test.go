@@ -80,7 +80,7 @@ func readIndex(t *testing.T, dir string, want v1.Hash) v1.ImageIndex {
 	return index
 }
 
-// maxImage is what a node downloads at most. Another library of some size does not fit.
+// maxImage is what a node downloads at most. It is close to what it is now: another large library fails the test.
 const maxImage = 47 << 20
 
 // checkIndex checks the image of every platform, and its labels and annotations.

@@ -40,7 +40,7 @@ func (w *world) setNode(n *node, ready bool) {
 			info["kubeletVersion"], info["bootID"] = cmp.Or(n.says, n.kubelet), n.bootID()
 			info["operatingSystem"], info["architecture"] = "linux", host.Architecture()
 		}
-		n.parts.show(t)
+		n.parts.show(t, w.now())
 		now := map[bool]string{true: "True", false: "False"}[ready]
 		since := w.now().UTC().Format(time.RFC3339)
 		_, conditions := entries(status["conditions"], "type")

@@ -26,7 +26,8 @@ type parts struct {
 	goneAt time.Time // a kubelet has started without them, and they are not back; zero: they are there
 
 	taints    bool      // the next start of the kubelet comes with the taint
-	taintedAt time.Time // a kubelet has started with it, and it is still there; zero: it is not
+	tainted   bool      // a kubelet has started with it, and it has not ended
+	taintedAt time.Time // the Node has it; zero: it does not
 }
 
 // anyParts returns device plugins that come late, and taints that stay for a while, in one story of four: some for so long
@@ -51,7 +52,7 @@ func (w *world) injectParts(n *node, f fault) {
 	if f.Kind == "late taint" {
 		n.parts.taints = true
 		w.until(f, func() {
-			n.parts.taints, n.parts.taintedAt = false, time.Time{}
+			n.parts.taints, n.parts.tainted = false, false
 			w.report(n)
 		})
 		return
@@ -69,17 +70,19 @@ func (p *parts) restarted(now time.Time) {
 	if p.late {
 		p.goneAt = now
 	}
-	if p.taints {
-		p.taintedAt = now
-	}
+	p.tainted = p.tainted || p.taints
 }
 
 // show writes the devices and the taint to the Node.
-func (p *parts) show(node tree) {
+func (p *parts) show(node tree, now time.Time) {
 	spec, status := child(node, "spec"), child(node, "status")
-	delete(spec, "taints")
-	if key, effect, _ := strings.Cut(readiness, ":"); !p.taintedAt.IsZero() {
+	switch key, effect, _ := strings.Cut(readiness, ":"); {
+	case !p.tainted:
+		delete(spec, "taints")
+		p.taintedAt = time.Time{}
+	case p.taintedAt.IsZero():
 		spec["taints"] = []any{tree{"key": key, "effect": effect}}
+		p.taintedAt = now
 	}
 	if p.has {
 		status["allocatable"] = tree{partResource: fmt.Sprint(map[bool]int{true: partCount}[p.goneAt.IsZero()])}

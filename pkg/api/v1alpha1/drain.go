@@ -9,8 +9,7 @@ type Drain struct {
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
 	// OnTimeout is Abort (uncordon, free the slot, retry later) or Delete (delete the
-	// pods that are left, those of rules with WaitCompleted too). A strategy's default:
-	// Abort.
+	// pods that are left, also those that were waited for). A strategy's default: Abort.
 	// +optional
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 
@@ -41,8 +40,9 @@ type Drain struct {
 
 	// DoNotDisruptSeconds is how long a drain waits for pods to end by themselves that
 	// have the annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false" or
-	// karpenter.sh/do-not-disrupt: "true". Then they are evicted like others. A rule that
-	// selects such a pod applies instead. A strategy's default: 300.
+	// karpenter.sh/do-not-disrupt: "true", but for half of timeoutSeconds at most. Then
+	// they are evicted like others. A rule that selects such a pod applies instead. A
+	// strategy's default: 300.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional

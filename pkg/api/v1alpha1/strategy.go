@@ -40,8 +40,8 @@ type Strategy struct {
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// CordonedNodes is Count if nodes that another client has cordoned count as out of
-	// service, or Ignore. Default: Ignore.
+	// CordonedNodes is Count or Ignore, for nodes of the upgrade that another client has
+	// cordoned: they count as out of service, or as in service. Default: Ignore.
 	// +optional
 	CordonedNodes CordonedNodes `json:"cordonedNodes,omitempty"`
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type allocation struct {
 	out         int      // nodes that are out of service or released
 	elsewhere   []string // of these, nodes that are not managed and that kured reboots
 	inGroup     []int    // the same, by group
-	cordoned    []*node  // nodes in service that others have cordoned and that count as out of service
+	cordoned    []*node  // nodes that count only because others have cordoned them
 	absentCount int      // of these, NotReady although no upgrade took them out of service
 	failedCount int      // of these, failed
 	lostCount   int      // of these, not coming back
@@ -81,16 +80,11 @@ func (a *allocation) countCordoned() {
 		return
 	}
 	for _, n := range a.cluster.nodes {
-		if n.concerned && n.Cordoned && !a.counted(n) {
+		if n.concerned && n.Cordoned && !slices.Contains(a.survey.outOfService, n) {
 			a.cordoned = append(a.cordoned, n)
 			a.count(n)
 		}
 	}
-}
-
-// counted reports whether the node is out of service, or counts as if it were.
-func (a *allocation) counted(n *node) bool {
-	return slices.Contains(a.survey.outOfService, n) || slices.Contains(a.cordoned, n)
 }
 
 // spendTurns counts the nodes in service whose hooks have not ended, but for candidates, which count
@@ -103,7 +97,7 @@ func (a *allocation) spendTurns() {
 		switch n := a.cluster.nodeOf(t); {
 		case n == nil:
 			a.out++
-		case !n.open && !a.counted(n):
+		case !n.open && !slices.Contains(a.survey.outOfService, n):
 			a.spend(n)
 		}
 	}
@@ -118,9 +112,11 @@ func (a *allocation) count(n *node) {
 	a.inGroup[n.group]++
 }
 
-// spend counts a node that is out of service or released.
+// spend counts a node that is out of service or released, unless it counts already because of its cordon.
 func (a *allocation) spend(n *node) {
-	if !slices.Contains(a.cordoned, n) {
+	if i := slices.Index(a.cordoned, n); i >= 0 {
+		a.cordoned = slices.Delete(a.cordoned, i, i+1)
+	} else {
 		a.count(n)
 	}
 	for _, i := range a.cluster.webhooks.of[n.Name] {
@@ -161,15 +157,12 @@ func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 	if own := a.cluster.groups[n.group].limit; own > 0 {
 		limit = min(limit, own)
 	}
-	own := 0 // a node that counts because of its cordon needs no more room
-	if slices.Contains(a.cordoned, n) {
-		own = 1
+	cordoned, inGroup := a.countedCordons(n)
+	if slices.Contains(a.cordoned, n) && a.out-cordoned < a.cluster.budget && a.inGroup[n.group]-inGroup < limit {
+		return clusterstate.Hold{} // it counts already, as do the others that are cordoned
 	}
-	if a.out-own < a.cluster.budget && a.inGroup[n.group]-own < limit {
+	if !a.full() && a.inGroup[n.group] < limit {
 		return clusterstate.Hold{}
-	}
-	if hold := a.cordonedHold(n, own, limit); hold.Holds() {
-		return hold
 	}
 	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.cluster.budget && a.inGroup[n.group] < limit {
 		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)",
@@ -192,27 +185,27 @@ func (a *allocation) budgetSpent(n *node) clusterstate.Hold {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
 		return clusterstate.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failedCount}
 	}
+	if troubled := cordoned + len(a.elsewhere) + a.absentCount + a.lostCount + a.failedCount; cordoned > 0 && a.out-troubled < a.cluster.budget && a.inGroup[n.group]-inGroup < limit {
+		return a.cordonedHold(limit)
+	}
 	return a.survey.orWriteFailure(clusterstate.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
-// cordonedHold returns the hold of a node for which there would be room if nothing were cordoned.
-func (a *allocation) cordonedHold(n *node, own, limit int) clusterstate.Hold {
-	first, others, inGroup := "", 0, 0
+// countedCordons returns how many nodes count only because of their cordon, and how many of these are in the node's group.
+func (a *allocation) countedCordons(n *node) (all, inGroup int) {
 	for _, other := range a.cordoned {
-		if other == n {
-			continue
-		}
-		first = cmp.Or(first, other.Name)
-		if others++; other.group == n.group {
+		if other.group == n.group {
 			inGroup++
 		}
 	}
-	if others == 0 || a.out-own-others >= a.cluster.budget || a.inGroup[n.group]-own-inGroup >= limit {
-		return clusterstate.Hold{}
-	}
-	cordoned := "node " + first + " is cordoned by another client and counts"
-	if others > 1 {
-		cordoned = fmt.Sprintf("%d nodes are cordoned by another client (%s first) and count", others, first)
+	return len(a.cordoned), inGroup
+}
+
+// cordonedHold returns the hold of a node for which there would be room if nothing were cordoned.
+func (a *allocation) cordonedHold(limit int) clusterstate.Hold {
+	cordoned := "node " + a.cordoned[0].Name + " is cordoned by another client and counts"
+	if others := len(a.cordoned); others > 1 {
+		cordoned = fmt.Sprintf("%d nodes are cordoned by another client (%s first) and count", others, a.cordoned[0].Name)
 	}
 	message := fmt.Sprintf("%s as out of service (at most %d at once, strategy.cordonedNodes)", cordoned, limit)
 	return clusterstate.Hold{Reason: v1alpha1.ReasonNodeCordoned, Message: message}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -20,6 +21,9 @@ func (n *node) mayDrain() bool {
 // the drain waits for, or gives it more time before it is aborted.
 func loosened(drain, wanted v1alpha1.Drain) v1alpha1.Drain {
 	defaults := v1alpha1.DefaultStrategy().Drain
+	if drain.DoNotDisruptSeconds == nil { // the order of a coordinator that did not know it: the agent waits for no such pod
+		drain.DoNotDisruptSeconds = ptr.To[int32](0)
+	}
 	drain, wanted = drain.Or(defaults), wanted.Or(defaults)
 	drain.UnmanagedPods = looser(drain.UnmanagedPods, wanted.UnmanagedPods, v1alpha1.PodsEvict)
 	drain.EmptyDirPods = looser(drain.EmptyDirPods, wanted.EmptyDirPods, v1alpha1.PodsEvict)

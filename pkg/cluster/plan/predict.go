@@ -99,6 +99,9 @@ func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
 		if a.full() && len(a.cordoned) == 0 {
 			break
 		}
+		if a.full() && !slices.Contains(a.cordoned, n) {
+			continue
+		}
 		if _, done := p.spans[n.Name]; done {
 			continue
 		}
@@ -186,7 +189,9 @@ func newPrediction(decided *planner, took durations) *prediction {
 	for i, n := range decided.cluster.nodes {
 		p.addCurrent(n, decided.verdicts[i])
 	}
-	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return !n.ControlPlane && !n.busy() && (!n.concerned || n.Ready && n.upToDate) })
+	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool {
+		return !n.ControlPlane && !n.busy() && (!n.concerned || n.Ready && n.upToDate && !n.Cordoned)
+	})
 	p.survey = newSurvey(c)
 	return p
 }
@@ -309,7 +314,7 @@ func (p *prediction) finish(c *cluster, w work) {
 	switch n := c.nodes[i]; {
 	case n.ControlPlane:
 		c.bringBackPods(n)
-	case n.upToDate || !n.concerned:
+	case n.upToDate && !n.Cordoned || !n.concerned:
 		c.nodes[i] = nil
 	}
 }

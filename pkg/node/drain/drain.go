@@ -173,7 +173,7 @@ func progress(terminating, refused, waiting, spared []string) Progress {
 		parts = append(parts, fmt.Sprintf("waiting for %s to complete (drain rule WaitCompleted): %s", pods(len(waiting)), shorten(waiting)))
 	}
 	if len(spared) > 0 {
-		parts = append(parts, fmt.Sprintf("waiting for %s to complete that must not be disrupted (drain.doNotDisruptSeconds): %s", pods(len(spared)), shorten(spared)))
+		parts = append(parts, fmt.Sprintf("waiting for %s with an annotation against disruption (drain.doNotDisruptSeconds): %s", pods(len(spared)), shorten(spared)))
 	}
 	p.Message = strings.Join(parts, "; ")
 	return p

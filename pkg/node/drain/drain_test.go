@@ -143,11 +143,11 @@ func TestRound(t *testing.T) {
 			},
 			evicted: []string{"a", "cache", "ended"},
 			want: Progress{Left: 5, Message: "3 pods are terminating: default/a, default/cache, default/ended; " +
-				"waiting for 2 pods to complete that must not be disrupted (drain.doNotDisruptSeconds): default/batch, default/game"},
+				"waiting for 2 pods with an annotation against disruption (drain.doNotDisruptSeconds): default/batch, default/game"},
 		},
 		"only spared pods do not block": {
 			pods: []runtime.Object{pod("game", annotated("karpenter.sh/do-not-disrupt", "true"))},
-			want: Progress{Left: 1, Message: "waiting for 1 pod to complete that must not be disrupted (drain.doNotDisruptSeconds): default/game"},
+			want: Progress{Left: 1, Message: "waiting for 1 pod with an annotation against disruption (drain.doNotDisruptSeconds): default/game"},
 		},
 		"a spared pod that is leaving is terminating": {
 			pods: []runtime.Object{pod("game", leaving, annotated("karpenter.sh/do-not-disrupt", "true"))},

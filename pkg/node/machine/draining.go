@@ -31,7 +31,7 @@ func cordoning(s State, o Observation) (State, Action) {
 // rules first: one that holds the node aborts the attempt, and an unknown answer pauses evictions.
 func draining(s State, o Observation) (State, Action) {
 	began := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepDetaching, v1alpha1.StepLastCheck)
-	limit, disrupts := began.Add(drainTimeout(o)), began.Add(clusterstate.Seconds(o.Spec.Drain.DoNotDisruptSeconds))
+	limit, disrupts := began.Add(drainTimeout(o)), began.Add(undisrupted(o))
 	late := !o.Now.Before(limit)
 	if o.Drain != nil && o.Drain.At.Before(s.Since) {
 		o.Drain = nil
@@ -74,6 +74,12 @@ func draining(s State, o Observation) (State, Action) {
 		reason = v1alpha1.ReasonDrainBlocked
 	}
 	return s.withReason(reason, drainMessage(s, o)).withUntil(limit), round
+}
+
+// undisrupted returns how long pods that must not be disrupted are waited for: half of the drain's limit at most, so that
+// they can end once they are evicted.
+func undisrupted(o Observation) time.Duration {
+	return min(clusterstate.Seconds(o.Spec.Drain.DoNotDisruptSeconds), drainTimeout(o)/2)
 }
 
 // drainMessage says what the last round found, and when that was, if it was not just now.

@@ -74,7 +74,8 @@ func (f *felt) by(t *testing.T, program, version, worker string) record.Outage {
 	return f.outages(t, 1, func() {
 		if program == feltBy[2] {
 			f.must(t)(f.Kube(f.ctx, "label", "node", worker, "pool=kured"))
-			f.must(t)(f.Exec(f.ctx, worker, "sh", "-euc", "ln -sfn /opt/extensions/kubernetes/"+imageName(version)+" /etc/extensions/kubernetes.raw; touch /run/reboot-required"))
+			f.must(t)(f.Exec(f.ctx, worker, "systemd-run", "--quiet", "sh", "-c", fmt.Sprintf(keptLink, imageName(version))))
+		f.must(t)(f.Exec(f.ctx, worker, "touch", "/run/reboot-required"))
 			defer func() { f.must(t)(f.Kube(f.ctx, "label", "node", worker, "pool-")) }()
 		} else {
 			f.apply(t, fmt.Sprintf(sucPlan, worker, version, imageName(version)))
@@ -96,6 +97,10 @@ func (f *felt) backInService(worker, version string) error {
 	}
 	return err
 }
+
+// keptLink points the symlink to an IMAGE until the node reboots. kured takes up to a minute before it looks for the sentinel
+// first, and our agent would put the symlink back meanwhile, as that of an image that was not tried.
+const keptLink = `while ln -sfn /opt/extensions/kubernetes/%s /etc/extensions/kubernetes.raw; do sleep 0.5; done`
 
 // sucPlan is what takes one worker to a version: NAME VERSION IMAGE.
 const sucPlan = `

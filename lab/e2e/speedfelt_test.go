@@ -75,7 +75,7 @@ func (f *felt) by(t *testing.T, program, version, worker string) record.Outage {
 		if program == feltBy[2] {
 			f.must(t)(f.Kube(f.ctx, "label", "node", worker, "pool=kured"))
 			f.must(t)(f.Exec(f.ctx, worker, "systemd-run", "--quiet", "sh", "-c", fmt.Sprintf(keptLink, imageName(version))))
-		f.must(t)(f.Exec(f.ctx, worker, "touch", "/run/reboot-required"))
+			f.must(t)(f.Exec(f.ctx, worker, "touch", "/run/reboot-required"))
 			defer func() { f.must(t)(f.Kube(f.ctx, "label", "node", worker, "pool-")) }()
 		} else {
 			f.apply(t, fmt.Sprintf(sucPlan, worker, version, imageName(version)))

@@ -126,9 +126,9 @@ func following(ran v1alpha1.RanVersion) clusterstate.Snapshot {
 	return s
 }
 
-// TestNobodyCanShortenASoak checks that a follower needs a person only where one can do something there: not while the
+// TestSoakNeedsNoPerson checks that a follower needs a person only where one can do something there: not while the
 // version soaks by itself, and not for what a person has to solve in the cluster that it follows, which counts itself.
-func TestNobodyCanShortenASoak(t *testing.T) {
+func TestSoakNeedsNoPerson(t *testing.T) {
 	since := metav1.NewTime(now.Add(-24 * time.Hour))
 	server := func(context, server string) Cluster {
 		return Cluster{Context: context, Server: server, to: Context{Server: server}.normal()}
